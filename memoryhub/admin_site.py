@@ -23,8 +23,11 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.utils.module_loading import import_string
+from django.utils.translation import gettext
 
 from memoryhub.db.scope import WideRole, enter
+from memoryhub.languages import gettext_lazy
+from memoryhub.model_names import translate_names
 
 View = Callable[..., HttpResponseBase]
 
@@ -41,7 +44,7 @@ class Site(admin.AdminSite):
     """The admin site of tenants and memories."""
 
     site_header = site_title = "memoryhub"
-    index_title = "What needs attention"
+    index_title = gettext_lazy("What needs attention")
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:  # noqa: FBT001, FBT002 - Django's signature
         """Let the page read as staff once permission is checked; AskFirst redirects."""
@@ -64,7 +67,9 @@ class Site(admin.AdminSite):
         if self.has_permission(request):
             return redirect("admin:index")
         if request.user.is_authenticated:
-            raise PermissionDenied("Your account cannot open the admin. Sign out, and in again as somebody who can.")
+            raise PermissionDenied(
+                gettext("Your account cannot open the admin. Sign out, and in again as somebody who can.")
+            )
         there = request.GET.get(REDIRECT_FIELD_NAME) or reverse("admin:index")
         return redirect(f"{reverse('login')}?{urlencode({REDIRECT_FIELD_NAME: there})}")
 
@@ -91,11 +96,13 @@ class MemoryhubAdminConfig(AdminConfig):
     default_site = "memoryhub.admin_site.Site"
 
     def ready(self) -> None:
-        """Find the pages, and drop those of libraries: they change rows without roles and without events."""
+        """Find the pages, name them, and drop those of libraries, which change rows without roles and events."""
         super().ready()
         for model in [*admin.site._registry]:
             if model._meta.app_label not in {"memories", "tenants"}:
                 admin.site.unregister(model)
+            else:
+                translate_names(model)
 
 
 def _asking_first(view: View) -> View:

@@ -30,6 +30,7 @@ from django.db.models.functions import Lower
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from memoryhub.languages import gettext_lazy
 from tenants.auditors import SavedView, TenantCheck  # noqa: F401 - Django finds an app's models through this module
 from tenants.invitation_models import Invitation  # noqa: F401 - Django finds an app's models through this module
 from tenants.principal import ActorKind, Right, Role
@@ -400,17 +401,19 @@ class KeyTrouble(StrEnum):
     @property
     def sentence(self) -> str:
         """A sentence for pages and commands."""
-        return _SENTENCES[self]
+        return str(_SENTENCES[self])
 
 
 _SENTENCES = {
     KeyTrouble.NONE: "",
-    KeyTrouble.UNREACHABLE: "The search cluster does not answer.",
-    KeyTrouble.REFUSED: "The search cluster refuses the minter.",
-    KeyTrouble.LICENCE: "The search cluster has no security, or its licence has no document-level security.",
-    KeyTrouble.UNPROVEN: "A search with the new key failed.",
-    KeyTrouble.CONFIGURATION: "The minter is not configured.",
-    KeyTrouble.FAILED: "The search cluster reported an error.",
+    KeyTrouble.UNREACHABLE: gettext_lazy("The search cluster does not answer."),
+    KeyTrouble.REFUSED: gettext_lazy("The search cluster refuses the minter."),
+    KeyTrouble.LICENCE: gettext_lazy(
+        "The search cluster has no security, or its licence has no document-level security."
+    ),
+    KeyTrouble.UNPROVEN: gettext_lazy("A search with the new key failed."),
+    KeyTrouble.CONFIGURATION: gettext_lazy("The minter is not configured."),
+    KeyTrouble.FAILED: gettext_lazy("The search cluster reported an error."),
 }
 
 

@@ -21,24 +21,35 @@ NAMES = frozenset(
     """memoryhub ms utc json csv pdf zip html id ids kb mb gb sha-256 api mcp claude code cursor chatgpt openai python
     typescript curl ctrl enter shift esc openid connect saml scim oidc url uri http https""".split()
 )
-# Templates with texts that do not yet go through gettext; none may be added.
-STILL_BARE = frozenset(
-    """_topbar.html admin/_tenant_choice.html admin/index.html admin/memories/_chart.html
-    admin/memories/history/_timeline_state.html admin/memories/history/broken.html
-    admin/memories/history/chain.html admin/memories/history/list.html admin/memories/member/_asked.html
-    admin/memories/member/_beside.html admin/memories/member/_memory.html admin/memories/member/_record.html
-    admin/memories/member/_row.html admin/memories/member/as_of.html admin/memories/member/ask.html
-    admin/memories/member/conversation.html admin/memories/member/conversations.html
-    admin/memories/member/erasure.html admin/memories/member/index.html admin/memories/member/run.html
-    admin/memories/member/turn.html admin/memories/member/uses.html admin/memories/metrics.html
-    admin/memories/outboxentry/lag.html admin/memories/reviewitem/_contradiction.html
-    admin/tenants/apitoken/submit_line.html admin/tenants/auditevent/list.html base.html chat/_forget_card.html
-    remember/_delete_dialog.html""".split()
-)
+# Words of the code and of programs, each with the page's word for the thing; in translations also the wrong address.
+SYNONYMS = {
+    "en": {
+        "episodes?": "event",
+        "playbooks?": "how-to",
+        "catalog entr(?:y|ies)": "shared entry",
+        "memberships?": "member",
+        "compan(?:y|ies)|organizations?": "organisation",
+        "trails?": "audit log",
+        "forg[eo]t(?:ten|s|ting)?(?! your password)": "delete",
+        "log ?in|logins?": "sign in",
+    },
+    "de": {
+        "Episoden?": "Ereignis",
+        "Playbooks?": "Anleitung",
+        "Firm(?:a|en)|Unternehmens?|Mandant(?:en)?": "Organisation",
+        "[Dd]u|[Dd]ich|[Dd]ir|[Dd]eine?[mnrs]?": "Sie",
+    },
+    "es": {
+        "episodios?": "evento",
+        "empresas?|compañías?|inquilinos?": "organización",
+        "tú|tus?|te|ti|contigo": "usted",
+    },
+}
 _SHOWN_ATTRIBUTES = frozenset({"title", "placeholder", "aria-label", "alt", "data-label", "data-failed"})
 _CODE = frozenset({"script", "style", "code", "kbd", "pre", "samp"})
 _FILE = re.compile(r"\b[\w-]+\.(?:jsonl?|csv|pdf|zip)\b|\b[a-z]+_[a-z_]+\b|\bgpt-[\w-]+")
 _WORD = re.compile(r"[A-Za-z][\w'’-]+")
+_TRANSLATED = re.compile(r"""_\((["']).*?\1\)""")
 _LITERAL = re.compile(r"""(?:with|default|yesno|default_if_none)\b[^"']*["']([^"']*)["']""")
 
 
@@ -77,12 +88,13 @@ def bare_texts(source: str) -> list[str]:
             inside = "" if token.token_type == TokenType.BLOCK and tag == f"end{inside}" else inside
         elif token.token_type == TokenType.BLOCK and tag in ("blocktranslate", "blocktrans", "comment"):
             inside = tag
-        elif token.token_type == TokenType.TEXT and not before.endswith("_class"):
+        elif token.token_type == TokenType.TEXT and not before.endswith("class"):
             parts.append(token.contents)
         elif token.token_type in (TokenType.BLOCK, TokenType.VAR):
             parts.append("\N{REPLACEMENT CHARACTER}")
             if tag == "include" or token.token_type == TokenType.VAR:
-                literals += [each for each in _LITERAL.findall(token.contents) if " " in each and _words(each)]
+                untranslated = _TRANSLATED.sub("", token.contents)
+                literals += [each for each in _LITERAL.findall(untranslated) if " " in each and _words(each)]
         before = token.contents
     page = _Bare()
     page.feed("".join(parts))
@@ -96,7 +108,7 @@ def bare_texts(source: str) -> list[str]:
         ('<p title="{% translate "A word" %}">{% blocktranslate %}All of this{% endblocktranslate %}</p>', []),
         ("<p>Hello <b>{{ name }}</b></p>", ["Hello"]),
         ('<input placeholder="Search {{ name }}"><code>make demo</code>', ["Search \N{REPLACEMENT CHARACTER}"]),
-        ('{% include "a.html" with nobody="not yet" %}', ["not yet"]),
+        ('{% include "a.html" with nobody="not yet" somebody=_("at last") %}', ["not yet"]),
     ],
 )
 def test_words_outside_of_translation_are_found(source: str, bare: list[str]) -> None:
@@ -107,10 +119,48 @@ def test_no_template_has_a_bare_text() -> None:
     found = {
         name: bare
         for path in TEMPLATES
-        if (name := str(path.relative_to(TEMPLATE_DIR))) not in NOT_PAGES | STILL_BARE
-        and (bare := bare_texts(path.read_text()))
+        if (name := str(path.relative_to(TEMPLATE_DIR))) not in NOT_PAGES and (bare := bare_texts(path.read_text()))
     }
     assert not found
+
+
+def translated_texts(source: str) -> list[str]:
+    """The English texts that a template sends through gettext, without their placeholders."""
+    found: list[str] = []
+    inside = False
+    for token in Lexer(source).tokenize():
+        tag = token.contents.partition(" ")[0]
+        if token.token_type == TokenType.BLOCK:
+            inside = tag in ("blocktranslate", "plural") if inside or tag == "blocktranslate" else False
+            found += re.findall(r"""^translate (?:"(.*?)"|'.*?')""", token.contents)
+        elif token.token_type == TokenType.TEXT and inside:
+            found.append(token.contents)
+    return found
+
+
+def _synonyms(language: str, shown: list[str]) -> list[tuple[str, str]]:
+    """Each text that has another word for a thing than the pages' own, with the word to write."""
+    return [
+        (text, instead)
+        for synonym, instead in SYNONYMS[language].items()
+        for text in shown
+        if re.search(rf"\b(?:{synonym})\b", text, re.IGNORECASE if language == "en" else 0)
+    ]
+
+
+def test_a_synonym_is_found() -> None:
+    source = '{% translate "An episode" %}{% blocktranslate %}Forgot your password? Our company{% endblocktranslate %}'
+    assert [instead for _, instead in _synonyms("en", translated_texts(source))] == ["event", "organisation"]
+
+
+def test_pages_have_one_word_for_one_thing() -> None:
+    assert not [found for path in TEMPLATES for found in _synonyms("en", translated_texts(path.read_text()))]
+
+
+@pytest.mark.parametrize("catalog", CATALOGS, ids=lambda path: f"{path.parent.parent.name}-{path.stem}")
+def test_translations_have_one_word_for_one_thing(catalog: Path) -> None:
+    language = catalog.parent.parent.name
+    assert not _synonyms(language, [form for text in texts(catalog) for form in text.forms])
 
 
 @pytest.mark.parametrize("catalog", CATALOGS, ids=lambda path: f"{path.parent.parent.name}-{path.stem}")

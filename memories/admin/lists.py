@@ -17,6 +17,8 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django_stubs_ext import StrOrPromise
 
 from memories.models import (
     ConsolidationRun,
@@ -26,10 +28,11 @@ from memories.models import (
     OutboxEntry,
     RunState,
 )
-from memories.presenting.markup import when
+from memories.presenting.markup import number, when
 from memories.search import search_plane
 from memories.selectors.staff.index_state import lag_by_tenant, lag_of
 from memories.selectors.staff.inspecting import last_turn_of_member
+from memoryhub.languages import gettext_lazy
 from tenants.admin.scoping import TenantScopedAdmin, named, roles_held, signed_in, stamp
 from tenants.models import Membership, Tenant, User
 from tenants.principal import AUDITS, READS_MEMORY, Role
@@ -42,11 +45,13 @@ def named_link(address: str, words: str) -> SafeString:
     return format_html('<a href="{}">{}</a>', address, words)
 
 
-def choice_filter(title: str, parameter: str, choices: Mapping[str, tuple[str, Q]]) -> type[admin.SimpleListFilter]:
+def choice_filter(
+    title: str, parameter: str, choices: Mapping[str, tuple[StrOrPromise, Q]]
+) -> type[admin.SimpleListFilter]:
     """A list filter from `choices`: URL value to (label, condition on the rows)."""
 
     def lookups(self: admin.SimpleListFilter, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG001
-        return [(value, words) for value, (words, _) in choices.items()]
+        return [(value, str(words)) for value, (words, __) in choices.items()]
 
     def queryset(self: admin.SimpleListFilter, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any]:  # noqa: ARG001
         chosen = choices.get(self.value() or "")
@@ -59,7 +64,7 @@ def choice_filter(title: str, parameter: str, choices: Mapping[str, tuple[str, Q
 def person_column(name: str) -> Any:
     """A column with the name of the user in the relation `name`, sortable by username."""
 
-    @admin.display(description=name.replace("_", " "), ordering=f"{name}__username")
+    @admin.display(description=gettext_lazy(name.replace("_", " ")), ordering=f"{name}__username")
     def column(row: Model) -> str | None:
         return named(getattr(row, name))
 
@@ -110,12 +115,14 @@ class MemberMemoryAdmin(ReadOnlyList[MemberMemory]):
         """Add `last_turn_at`, the time of the member's last turn."""
         return super().get_queryset(request).annotate(last_turn_at=last_turn_of_member())
 
-    @admin.display(description="member", ordering="user__username")
+    @admin.display(description=gettext_lazy("member"), ordering="user__username")
     def member(self, row: MemberMemory) -> str | None:
         """The member's name, which links to the inspector."""
         return named(row.user)
 
-    @admin.display(description="last conversation", ordering="last_turn_at", empty_value="none yet")
+    @admin.display(
+        description=gettext_lazy("last conversation"), ordering="last_turn_at", empty_value=gettext_lazy("none yet")
+    )
     def last_conversation(self, row: MemberMemory) -> SafeString | str | None:
         """The time of the member's last turn."""
         moment: datetime | None = getattr(row, "last_turn_at", None)
@@ -125,7 +132,7 @@ class MemberMemoryAdmin(ReadOnlyList[MemberMemory]):
 class ExtractorFilter(admin.SimpleListFilter):
     """Filters by extractor, the rules or a model; offers only those that ran in the tenants in scope."""
 
-    title = "extractor"
+    title = gettext_lazy("extractor")
     parameter_name = "extractor"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> Iterator[tuple[str, str]]:
@@ -147,10 +154,10 @@ class ConsolidationRunAdmin(ReadOnlyList[ConsolidationRun]):
     list_display_links = None
     list_filter = [
         choice_filter(
-            "state",
+            gettext_lazy("state"),
             "outcome",
-            {state.value: (state.value, Q(state=state)) for state in RunState}
-            | {"given_up": ("given up", Q(given_up=True))},
+            {state.value: (state.label, Q(state=state)) for state in RunState}
+            | {"given_up": (gettext_lazy("given up"), Q(given_up=True))},
         ),
         ExtractorFilter,
         "trigger",
@@ -158,7 +165,7 @@ class ConsolidationRunAdmin(ReadOnlyList[ConsolidationRun]):
     ]
     list_select_related = ["tenant", "user"]
     search_fields = ["user__username", "user__display_name", "=id"]
-    search_help_text = "By member, or by the id of a run."
+    search_help_text = gettext_lazy("By member, or by the id of a run.")
     ordering = ["-started_at", "id"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ConsolidationRun]:
@@ -166,29 +173,29 @@ class ConsolidationRunAdmin(ReadOnlyList[ConsolidationRun]):
         rows = super().get_queryset(request).defer("input", "output", "decisions")
         return rows.annotate(member_id=Subquery(theirs.values("pk")[:1]))
 
-    @admin.display(description="began", ordering="started_at")
+    @admin.display(description=gettext_lazy("began"), ordering="started_at")
     def began(self, run: ConsolidationRun) -> SafeString:
         """The start time, as a link to the run's page; plain text if the user has no membership any more."""
         at = stamp(run.started_at)
         member_id = getattr(run, "member_id", None)
         return named_link(reverse("staff:run", args=[member_id, run.pk]), at) if member_id else at
 
-    @admin.display(description="member", ordering="user__username")
+    @admin.display(description=gettext_lazy("member"), ordering="user__username")
     def member(self, run: ConsolidationRun) -> str:
         """The member whose episodes the run read."""
         return f"{run.user.speaker} ({run.user})"
 
-    @admin.display(description="state", ordering="state")
+    @admin.display(description=gettext_lazy("state"), ordering="state")
     def outcome(self, run: ConsolidationRun) -> str:
         """The state of the run."""
-        return "given up" if run.given_up else run.state
+        return _("given up") if run.given_up else run.get_state_display()
 
-    @admin.display(description="tokens in / out", ordering="input_tokens")
+    @admin.display(description=gettext_lazy("tokens in / out"), ordering="input_tokens")
     def tokens(self, run: ConsolidationRun) -> str:
         """The tokens that the model read and wrote."""
-        return f"{run.input_tokens:,} / {run.output_tokens:,}"
+        return f"{number(run.input_tokens)} / {number(run.output_tokens)}"
 
-    @admin.display(description="error", ordering="error", empty_value="")
+    @admin.display(description=gettext_lazy("error"), ordering="error", empty_value="")
     def fault(self, run: ConsolidationRun) -> str | None:
         """The error of a failed run."""
         return run.error or None
@@ -198,7 +205,7 @@ class ConsolidationRunAdmin(ReadOnlyList[ConsolidationRun]):
 class OutboxEntryAdmin(ReadOnlyList[OutboxEntry]):
     """The pending index changes; above the list, the index lag of each tenant."""
 
-    empty_words = "No pending changes: the index is up to date."
+    empty_words = gettext_lazy("No pending changes: the index is up to date.")
     roles = READS_MEMORY
     list_display = [
         "waits_since",
@@ -214,12 +221,12 @@ class OutboxEntryAdmin(ReadOnlyList[OutboxEntry]):
     list_display_links = None
     list_filter = [
         choice_filter(
-            "attempts",
+            gettext_lazy("attempts"),
             "tried",
             {
-                "no": ("Not tried yet", Q(attempts=0)),
-                "in_vain": ("Failed", Q(attempts__gt=0)),
-                "set_aside": ("Set aside", Q(set_aside_at__isnull=False)),
+                "no": (gettext_lazy("Not tried yet"), Q(attempts=0)),
+                "in_vain": (gettext_lazy("Failed"), Q(attempts__gt=0)),
+                "set_aside": (gettext_lazy("Set aside"), Q(set_aside_at__isnull=False)),
             },
         ),
         "kind",
@@ -227,7 +234,7 @@ class OutboxEntryAdmin(ReadOnlyList[OutboxEntry]):
     ]
     list_before_template = "admin/memories/outboxentry/lag.html"
     search_fields = ["=memory_id"]
-    search_help_text = "By the id of a memory."
+    search_help_text = gettext_lazy("By the id of a memory.")
     ordering = ["id"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[OutboxEntry]:
@@ -246,15 +253,15 @@ class OutboxEntryAdmin(ReadOnlyList[OutboxEntry]):
         """Add the lag of all tenants in scope, which ignores the filters of the list."""
         entries = self.in_scope(request, OutboxEntry.objects.all()) if self.may_enter(request) else None
         lag = {} if entries is None else {"lag": lag_of(entries), "lags": lag_by_tenant(entries)}
-        context = {"title": "Index and queue", "health": search_plane().health(), **lag}
+        context = {"title": _("Index and queue"), "health": search_plane().health(), **lag}
         return super().changelist_view(request, {**(extra_context or {}), **context})
 
-    @admin.display(description="pending since", ordering="id")
+    @admin.display(description=gettext_lazy("pending since"), ordering="id")
     def waits_since(self, entry: OutboxEntry) -> SafeString:
         """The time at which the change was queued."""
         return stamp(entry.created_at)
 
-    @admin.display(description="member", empty_value="shared")
+    @admin.display(description=gettext_lazy("member"), empty_value=gettext_lazy("shared"))
     def member(self, entry: OutboxEntry) -> SafeString | str | None:
         """The owner, as a link to all of their pending changes."""
         name, member_id = getattr(entry, "member_name", None), getattr(entry, "member_id", None)
@@ -262,7 +269,7 @@ class OutboxEntryAdmin(ReadOnlyList[OutboxEntry]):
             return name
         return named_link(reverse("staff:index", args=[member_id]), str(name))
 
-    @admin.display(description="tenant", empty_value="all")
+    @admin.display(description=gettext_lazy("tenant"), empty_value=gettext_lazy("all"))
     def tenant(self, entry: OutboxEntry) -> str | None:
         """The tenant's name; None for memory that all tenants share."""
         return getattr(entry, "tenant_name", None)
@@ -272,54 +279,61 @@ class OutboxEntryAdmin(ReadOnlyList[OutboxEntry]):
 class ErasureRequestAdmin(ReadOnlyList[ErasureRequest]):
     """The erasure requests; each links to its page with the receipt."""
 
-    empty_words = "No erasure was asked for. An administrator does that on the page of a member, under “Erase or hold”."
+    empty_words = gettext_lazy(
+        "No erasure was asked for. An administrator does that on the page of a member, under “Erase or hold”."
+    )
     roles = AUDITS
     list_display = ["asked", "member", "tenant", "state", "erased", "asker", "decider", "finished_at"]
     list_display_links = None
     list_filter = ["state", ("tenant", admin.RelatedOnlyFieldListFilter)]
     list_select_related = ["tenant", "membership__user", "asked_by", "decided_by"]
     search_fields = ["membership__user__username", "=id", "=membership__id"]
-    search_help_text = "By member, or by the id of an erasure."
+    search_help_text = gettext_lazy("By member, or by the id of an erasure.")
     ordering = ["-asked_at", "id"]
 
-    @admin.display(description="asked", ordering="asked_at")
+    @admin.display(description=gettext_lazy("asked"), ordering="asked_at")
     def asked(self, erasure: ErasureRequest) -> SafeString:
         """The time of the request, as a link to its page."""
         address = reverse("staff:erasure_request", args=[erasure.pk])
         return format_html('<a href="{}">{}</a>', address, stamp(erasure.asked_at))
 
-    @admin.display(description="member")
+    @admin.display(description=gettext_lazy("member"))
     def member(self, erasure: ErasureRequest) -> str:
         """The member to erase; a short id after the erasure."""
         return named(erasure.membership.user) or ""
 
     asker, decider = person_column("asked_by"), person_column("decided_by")
 
-    @admin.display(description="rows erased")
+    @admin.display(description=gettext_lazy("rows erased"))
     def erased(self, erasure: ErasureRequest) -> str:
         """The number of rows erased so far."""
-        return f"{sum(erasure.progress.values()):,}"
+        return number(sum(erasure.progress.values()))
 
 
 @admin.register(LegalHold)
 class LegalHoldAdmin(ReadOnlyList[LegalHold]):
     """The legal holds; each links to its page."""
 
-    empty_words = "No hold was placed. An administrator does that on the page of a member, under “Erase or hold”."
+    empty_words = gettext_lazy(
+        "No hold was placed. An administrator does that on the page of a member, under “Erase or hold”."
+    )
     roles = AUDITS
     list_display = ["placed", "whose", "tenant", "in_force", "reason", "placer", "released_at", "releaser"]
     list_display_links = None
     list_filter = [
         choice_filter(
+            gettext_lazy("state"),
             "state",
-            "state",
-            {"in_force": ("in force", Q(released_at=None)), "released": ("released", Q(released_at__isnull=False))},
+            {
+                "in_force": (gettext_lazy("in force"), Q(released_at=None)),
+                "released": (gettext_lazy("released"), Q(released_at__isnull=False)),
+            },
         ),
         ("tenant", admin.RelatedOnlyFieldListFilter),
     ]
     list_select_related = ["tenant", "user", "placed_by", "released_by"]
     search_fields = ["user__username", "reason", "=id"]
-    search_help_text = "By member, by the words of the reason, or by the id of a hold."
+    search_help_text = gettext_lazy("By member, by the words of the reason, or by the id of a hold.")
     ordering = ["-placed_at", "id"]
     change_list_template = "admin/memories/legalhold/list.html"
 
@@ -328,20 +342,20 @@ class LegalHoldAdmin(ReadOnlyList[LegalHold]):
         may_place = user.is_superuser or Role.ADMIN in roles_held(request)
         return super().changelist_view(request, {**(extra_context or {}), "may_place": may_place})
 
-    @admin.display(description="placed", ordering="placed_at")
+    @admin.display(description=gettext_lazy("placed"), ordering="placed_at")
     def placed(self, hold: LegalHold) -> SafeString:
         """The time at which the hold was placed, as a link to its page."""
         address = reverse("staff:legal_hold", args=[hold.pk])
         return format_html('<a href="{}">{}</a>', address, stamp(hold.placed_at))
 
-    @admin.display(description="whose", ordering="user__username")
+    @admin.display(description=gettext_lazy("whose"), ordering="user__username")
     def whose(self, hold: LegalHold) -> str:
         """The member under hold, or everybody of the tenant."""
-        return named(hold.user) or "everybody of the tenant"
+        return named(hold.user) or _("everybody of the tenant")
 
     placer, releaser = person_column("placed_by"), person_column("released_by")
 
-    @admin.display(description="in force", boolean=True)
+    @admin.display(description=gettext_lazy("in force"), boolean=True)
     def in_force(self, hold: LegalHold) -> bool:
         """Whether the hold has not been released."""
         return hold.released_at is None

@@ -24,6 +24,7 @@ from memories.selectors.reviews import answered, decidable
 from memories.services.reviews.decisions import ReviewChoice, decide, undo_decision
 from memories.staff.base import REFUSALS
 from memories.staff.reviews import QUESTIONS, decider, may_decide
+from memoryhub.languages import gettext_lazy
 from tenants.admin.scoping import TenantScopedAdmin, roles_held, signed_in
 from tenants.principal import Role
 from tenants.principals import STAFF_ROLES
@@ -35,15 +36,20 @@ MOST_AT_ONCE = 200
 class ReviewStateFilter(admin.SimpleListFilter):
     """Filters by state; shows open reviews by default."""
 
-    title = "state"
+    title = gettext_lazy("state")
     parameter_name = "state"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002
-        return [("open", "Open"), ("decided", "Decided"), ("withdrawn", "Nothing left to decide"), ("all", "All")]
+        return [
+            ("open", _("Open")),
+            ("decided", _("Decided")),
+            ("withdrawn", _("Nothing left to decide")),
+            ("all", _("All")),
+        ]
 
     def choices(self, changelist: Any) -> Iterator[Any]:
         """Drop the choice for "no filter", because the default is the open reviews."""
-        _, waiting, *others = super().choices(changelist)
+        __, waiting, *others = super().choices(changelist)
         yield {**waiting, "selected": self.value() in (None, "open")}
         yield from others
 
@@ -78,24 +84,24 @@ class ReviewWhoseFilter(admin.RelatedOnlyFieldListFilter):
 class ReviewAgeFilter(admin.SimpleListFilter):
     """Filters by the time since the review was opened."""
 
-    title = "age"
+    title = gettext_lazy("age")
     parameter_name = "age"
     # The label, the lookup and the days of each choice.
     _AGES: Mapping[str, tuple[str, str, int]] = {
-        "day": ("Past day", "gt", 1),
-        "week": ("Past week", "gt", 7),
-        "older": ("Older than a week", "lte", 7),
-        "old": ("Older than a month", "lte", 30),
+        "day": (gettext_lazy("Past day"), "gt", 1),
+        "week": (gettext_lazy("Past week"), "gt", 7),
+        "older": (gettext_lazy("Older than a week"), "lte", 7),
+        "old": (gettext_lazy("Older than a month"), "lte", 30),
     }
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002
-        return [(age, words) for age, (words, _, _) in self._AGES.items()]
+        return [(age, words) for age, (words, _lookup, _days) in self._AGES.items()]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[ReviewItem]) -> QuerySet[ReviewItem]:  # noqa: ARG002
         chosen = self._AGES.get(self.value() or "")
         if chosen is None:
             return queryset
-        _, comparison, days = chosen
+        __, comparison, days = chosen
         return queryset.filter(**{f"created_at__{comparison}": timezone.now() - timedelta(days=days)})
 
 
@@ -103,7 +109,9 @@ class ReviewAgeFilter(admin.SimpleListFilter):
 class ReviewItemAdmin(TenantScopedAdmin[ReviewItem]):
     """The list for administrators, support and auditors of a tenant; only administrators decide."""
 
-    empty_words = "Nothing waits. Facts that contradict each other, and memories that may go, will be asked about here."
+    empty_words = gettext_lazy(
+        "Nothing waits. Facts that contradict each other, and memories that may go, will be asked about here."
+    )
     roles = STAFF_ROLES
     list_display = ["asked", "member", "tenant", "proposal", "staleness", "decision", "created_at"]
     list_filter = [
@@ -116,7 +124,7 @@ class ReviewItemAdmin(TenantScopedAdmin[ReviewItem]):
     list_select_related = ["tenant", "user"]
     show_facets = admin.ShowFacets.ALWAYS
     search_fields = ["user__username", "user__display_name", "=id"]
-    search_help_text = "By member, or by the id of a review. The words of memories are not searched."
+    search_help_text = gettext_lazy("By member, or by the id of a review. The words of memories are not searched.")
     ordering = ["created_at", "id"]
     actions = ["evict_chosen", "keep_chosen", "undo_chosen"]
 
@@ -132,41 +140,41 @@ class ReviewItemAdmin(TenantScopedAdmin[ReviewItem]):
             return may_decide(user, obj)
         return user.is_superuser or Role.ADMIN in roles_held(request)
 
-    @admin.display(description="review")
+    @admin.display(description=gettext_lazy("review"))
     def asked(self, item: ReviewItem) -> str:
         """The question that the review asks."""
         return _(QUESTIONS[ReviewKind(item.kind)])
 
-    @admin.display(description="member", ordering="user__username", empty_value="shared")
+    @admin.display(description=gettext_lazy("member"), ordering="user__username", empty_value=gettext_lazy("shared"))
     def member(self, item: ReviewItem) -> str | None:
         """The owner of the memory; None for shared memory."""
         return None if item.user is None else f"{item.user.speaker} ({item.user})"
 
-    @admin.display(description="why")
+    @admin.display(description=gettext_lazy("why"))
     def proposal(self, item: ReviewItem) -> str | None:
         """The reason to evict a memory. The reason of a contradiction is on the review's page, which is audited."""
         return item.reason if item.kind == ReviewKind.EVICTION else None
 
-    @admin.display(description="staleness")
+    @admin.display(description=gettext_lazy("staleness"))
     def staleness(self, item: ReviewItem) -> str | None:
         """The staleness at the time the review was opened."""
         value = item.evidence.get("staleness")
         return f"{value:.2f}" if isinstance(value, int | float) else None
 
-    @admin.action(description="Evict the chosen memories", permissions=["change"])
+    @admin.action(description=gettext_lazy("Evict the chosen memories"), permissions=["change"])
     def evict_chosen(self, request: HttpRequest, queryset: QuerySet[ReviewItem]) -> None:
-        self._decide(request, queryset, ReviewDecision.EVICT, "evicted")
+        self._decide(request, queryset, ReviewDecision.EVICT, _("evicted"))
 
-    @admin.action(description="Keep the chosen memories", permissions=["change"])
+    @admin.action(description=gettext_lazy("Keep the chosen memories"), permissions=["change"])
     def keep_chosen(self, request: HttpRequest, queryset: QuerySet[ReviewItem]) -> None:
-        self._decide(request, queryset, ReviewDecision.KEEP, "kept")
+        self._decide(request, queryset, ReviewDecision.KEEP, _("kept"))
 
-    @admin.action(description="Undo the chosen decisions", permissions=["change"])
+    @admin.action(description=gettext_lazy("Undo the chosen decisions"), permissions=["change"])
     def undo_chosen(self, request: HttpRequest, queryset: QuerySet[ReviewItem]) -> None:
         def undo(item: ReviewItem) -> None:
             undo_decision(decider(request, item), item_id=item.pk)
 
-        self._each(request, queryset, undo, "open again")
+        self._each(request, queryset, undo, "")
 
     def _decide(
         self, request: HttpRequest, chosen: QuerySet[ReviewItem], decision: ReviewDecision, outcome: str
@@ -191,12 +199,13 @@ class ReviewItemAdmin(TenantScopedAdmin[ReviewItem]):
             self.message_user(request, words, messages.ERROR)
         if done:
             there = format_html(
-                '<a href="{}?state=decided">Undo it there</a>', reverse("admin:memories_reviewitem_changelist")
+                '<a href="{}?state=decided">{}</a>', reverse("admin:memories_reviewitem_changelist"), _("Undo it there")
             )
-            words = f"{done} of the chosen reviews: {outcome}."
-            self.message_user(request, words if outcome == "open again" else format_html("{} {}.", words, there))
+            told = {"count": done, "outcome": outcome or _("open again")}
+            words = _("%(count)s of the chosen reviews: %(outcome)s.") % told
+            self.message_user(request, format_html("{} {}.", words, there) if outcome else words)
         elif not refused:
-            self.message_user(request, "None of these can be decided here: open a contradiction to decide it.")
+            self.message_user(request, _("None of these can be decided here: open a contradiction to decide it."))
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        return super().changelist_view(request, {**(extra_context or {}), "title": "Reviews"})
+        return super().changelist_view(request, {**(extra_context or {}), "title": _("Reviews")})

@@ -8,6 +8,7 @@ from django import forms
 
 from memories.errors import InvalidInput
 from memories.models import ReviewDecision
+from memoryhub.languages import gettext_lazy
 
 
 class Typed(forms.CharField):
@@ -81,7 +82,9 @@ class DecisionForm(PostedForm):
     text = Typed()
     decision = forms.ChoiceField(
         choices=ReviewDecision.choices,
-        error_messages=dict.fromkeys(("required", "invalid_choice"), "must be one of those on the page."),
+        error_messages=dict.fromkeys(("required", "invalid_choice"), gettext_lazy("must be one of those on the page.")),
     )
-    keep = forms.UUIDField(required=False, error_messages={"invalid": "must be one of those on the page."})
+    keep = forms.UUIDField(
+        required=False, error_messages={"invalid": gettext_lazy("must be one of those on the page.")}
+    )
     never_true = Flag()

@@ -15,15 +15,15 @@ from django_stubs_ext import StrOrPromise
 
 from memories.chat.presenting import address, undo_address
 from memories.models import Fact, Playbook
-from memories.presenting.lines import DID, believed, headline, short_date
+from memories.presenting.lines import DID, believed, short_date
 from memories.presenting.memory import MemoryView
+from memories.presenting.reasons import reason_words
 from memories.selectors.history.stories import event_reason
 from memories.selectors.memories import chain_of, history_of, is_shared
 from memories.types import CURRENT, Contradiction, Kind, Status
 from tenants.principal import ActorKind, Principal
 
 _WHO: Mapping[str, StrOrPromise] = {
-    ActorKind.MEMBER: gettext_lazy("You"),
     ActorKind.AGENT: gettext_lazy("Your agent"),
     ActorKind.TOKEN: gettext_lazy("A connected program"),
     ActorKind.KEY: gettext_lazy("Your organisation’s program"),
@@ -42,6 +42,28 @@ _DID: Mapping[str, StrOrPromise] = {
     "restored": gettext_lazy("restored it"),
     "stale": gettext_lazy("marked it as not confirmed lately"),
     "forgotten": gettext_lazy("deleted it"),
+}
+# What the reader did.
+_YOU: Mapping[str, StrOrPromise] = {
+    "created": gettext_lazy("You added it"),
+    "merged": gettext_lazy("You confirmed it again"),
+    "described": gettext_lazy("You changed its metadata"),
+    "superseded": gettext_lazy("You replaced it"),
+    "retired": gettext_lazy("You marked it as outdated"),
+    "promoted": gettext_lazy("You shared it more widely"),
+    "retracted": gettext_lazy("You marked it as wrong"),
+    "pinned": gettext_lazy("You pinned it"),
+    "unpinned": gettext_lazy("You unpinned it"),
+    "confirmed": gettext_lazy("You confirmed it"),
+    "unconfirmed": gettext_lazy("You took the confirmation back"),
+    "kept": gettext_lazy("You kept it"),
+    "evicted": gettext_lazy("You removed it"),
+    "archived": gettext_lazy("You archived it"),
+    "unarchived": gettext_lazy("You took it out of the archive"),
+    "restored": gettext_lazy("You restored it"),
+    "revived": gettext_lazy("You kept it after all"),
+    "stale": gettext_lazy("You marked it as not confirmed lately"),
+    "forgotten": gettext_lazy("You deleted it"),
 }
 # Reasons that only repeat the verb.
 _NO_REASON = ("retired",)
@@ -84,7 +106,7 @@ def states_of(principal: Principal, kind: Kind, memory_id: UUID) -> tuple[State,
             ending=_ending_of(row),
             events=events[row.pk],
             undo_url="" if is_shared(row) or not _can_undo(row, rows) else undo_address(kind, row.pk),
-            brings_back=tuple(map(headline, _replaced_together(row, rows))),
+            brings_back=tuple(MemoryView(each).addressed for each in _replaced_together(row, rows)),
         )
         for row in reversed(rows)
     )
@@ -95,9 +117,12 @@ def event_sentence(action: str, actor_kind: str, reason: str = "") -> str:
     noun, __, verb = action.partition(".")
     if (verb, actor_kind, reason) == ("created", ActorKind.AGENT, _FROM_CHAT):
         return _("Learned from your chat")
-    who, did = _WHO.get(actor_kind, _("Somebody")), _DID.get(verb, verb.replace("_", " ") or noun)
-    said = _("%(who)s %(did)s") % {"who": who, "did": did}
-    return f"{said}: {reason}" if reason and reason not in _NO_REASON else said
+    if actor_kind == ActorKind.MEMBER and verb in _YOU:
+        said = str(_YOU[verb])
+    else:
+        did = _DID.get(verb, verb.replace("_", " ") or noun)
+        said = _("%(who)s %(did)s") % {"who": _WHO.get(actor_kind, _("Somebody")), "did": did}
+    return f"{said}: {reason_words(reason)}" if reason and reason not in _NO_REASON else said
 
 
 def _ending_of(row: Fact | Playbook) -> str:

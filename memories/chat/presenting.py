@@ -20,6 +20,8 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.text import capfirst
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
 from memories.errors import Blocked, Conflict, InvalidInput, LimitExceeded, NotFound
@@ -74,7 +76,7 @@ class TimeZoneMiddleware:
         with timezone.override(zone_named(request.COOKIES.get(TIME_ZONE_COOKIE, ""))):
             return self.get_response(request)
 
-    def process_view(self, request: HttpRequest, *_: object) -> None:
+    def process_view(self, request: HttpRequest, *_view: object) -> None:
         """Once the view is known, which TenantMiddleware has looked up the user for."""
         if settings.SESSION_COOKIE_NAME not in request.COOKIES or not isinstance(request.user, User):
             return
@@ -91,11 +93,6 @@ def zone_named(name: str) -> zoneinfo.ZoneInfo | None:
         return zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, OSError, ValueError):
         return None
-
-
-def counted(number: int, one: str, many: str = "") -> str:
-    """A count such as `1 memory` or `3 memories`; `many` defaults to `one` with an s."""
-    return f"{number} {one if number == 1 else many or one + 's'}"
 
 
 def refusal(error: InvalidInput | Conflict | LimitExceeded, subject: str) -> str:
@@ -140,7 +137,7 @@ def member_page(*methods: str, takes_turn: bool = False) -> Callable[[MemberView
                 if getattr(request.user, "is_superuser", False) and request.method in _READING:
                     return redirect("admin:index")  # operators work there
                 raise PermissionDenied(
-                    "You are signed in, but belong to no organisation yet. Ask an administrator to add you."
+                    _("You are signed in, but belong to no organisation yet. Ask an administrator to add you.")
                 )
             try:
                 if not takes_turn:
@@ -194,7 +191,10 @@ def shown_task(session_id: UUID, slots: Slots) -> dict[str, Any] | None:
     if slots.empty:
         return None
     steps, done = slots.plan.steps, slots.plan.done
-    progress = f"Step {done + 1} of {len(steps)}" if done < len(steps) else f"All {len(steps)} steps done"
+    if done < len(steps):
+        progress = _("Step %(step)d of %(steps)d") % {"step": done + 1, "steps": len(steps)}
+    else:
+        progress = ngettext("The only step is done", "All %(steps)d steps done", len(steps)) % {"steps": len(steps)}
     states = ["done"] * done + ["now"] + ["later"] * len(steps)
     return {
         "session_id": session_id,

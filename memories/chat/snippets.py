@@ -46,13 +46,13 @@ def _terminals(address: str, token: str) -> list[Snippet]:
     return [
         Snippet(
             "Claude Code",
-            "In a terminal:",
+            _("In a terminal:"),
             f"claude mcp add --transport http memoryhub {address} \\\n  {header}",
-            "Leave out the header, and choose memoryhub under /mcp to sign in.",
+            _("Leave out the header, and choose memoryhub under /mcp to sign in."),
         ),
         Snippet(
             "MCP inspector",
-            "In a terminal, to see what an agent sees:",
+            _("In a terminal, to see what an agent sees:"),
             f"{inspector} --cli {address} --transport http \\\n  --method tools/list {header}",
         ),
     ]
@@ -82,34 +82,34 @@ def _files(address: str, token: str) -> list[Snippet]:
     codex = f'[mcp_servers.memoryhub]\nurl = "{address}"\nbearer_token_env_var = "MEMORYHUB_TOKEN"'
     return [
         Snippet(
-            "Claude Desktop and claude.ai",
-            "With a token, in claude_desktop_config.json (it needs Node):",
+            _("Claude Desktop and claude.ai"),
+            _("With a token, in claude_desktop_config.json (it needs Node):"),
             _servers(desktop),
-            "Settings, Connectors, Add custom connector: give the address. The internet must reach this server.",
+            _("Settings, Connectors, Add custom connector: give the address. The internet must reach this server."),
         ),
         Snippet(
             "Cursor",
-            "In ~/.cursor/mcp.json, or .cursor/mcp.json of a project:",
+            _("In ~/.cursor/mcp.json, or .cursor/mcp.json of a project:"),
             _servers(bearer),
-            "Leave out the headers, and press Connect in Cursor's settings.",
+            _("Leave out the headers, and press Connect in Cursor's settings."),
         ),
         Snippet(
             "VS Code",
-            "In .vscode/mcp.json of a project:",
+            _("In .vscode/mcp.json of a project:"),
             _servers({"type": "http", **bearer}, "servers"),
-            "Leave out the headers; it asks to sign in when it starts the server.",
+            _("Leave out the headers; it asks to sign in when it starts the server."),
         ),
         Snippet(
             "Codex",
-            "In ~/.codex/config.toml, and the token in the environment:",
+            _("In ~/.codex/config.toml, and the token in the environment:"),
             f"{codex}\n\n# export MEMORYHUB_TOKEN={token}",
-            "Leave out the variable, and run codex mcp login memoryhub.",
+            _("Leave out the variable, and run codex mcp login memoryhub."),
         ),
         Snippet(
             "Gemini CLI",
-            "In ~/.gemini/settings.json:",
+            _("In ~/.gemini/settings.json:"),
             _servers({"httpUrl": address, "headers": bearer["headers"]}),
-            "Leave out the headers, and run /mcp auth memoryhub.",
+            _("Leave out the headers, and run /mcp auth memoryhub."),
         ),
     ]
 
@@ -119,10 +119,10 @@ def _servers(server: object, key: str = "mcpServers") -> str:
 
 
 def _base_urls(site: str, token: str) -> dict[str, Snippet]:
-    where = "Change base URL and key, and the agent remembers:"
+    where = _("Change base URL and key, and the agent remembers:")
     openai = f"export OPENAI_BASE_URL={site}/v1\nexport OPENAI_API_KEY={token}"
     anthropic = f"export ANTHROPIC_BASE_URL={site}\nexport ANTHROPIC_AUTH_TOKEN={token}"
     return {
-        "openai": Snippet("OpenAI clients", where, openai),
-        "anthropic": Snippet("Anthropic clients", where, anthropic),
+        "openai": Snippet(_("OpenAI clients"), where, openai),
+        "anthropic": Snippet(_("Anthropic clients"), where, anthropic),
     }

@@ -1,8 +1,8 @@
 """Evaluates alerts (which hold, since when, and which fire), and writes them as a rules file for Prometheus.
 
-`definitions.ALERTS` defines both (`tests/memories/metrics/test_agreement.py` compares them). An alert is pending while
-its condition holds, and fires once it has held at every sampling for its whole duration. Several processes export the
-same values, so each Prometheus rule takes the worst of them by tenant. Pure functions.
+`alert_definitions.ALERTS` defines both (`tests/memories/metrics/test_agreement.py` compares them). An alert is pending
+while its condition holds, and fires once it has held at every sampling for its whole duration. Several processes export
+the same values, so each Prometheus rule takes the worst of them by tenant. Pure functions.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
 
-from memories.metrics.definitions import ALERTS, Alert, Comparison
+from memories.metrics.alert_definitions import ALERTS
+from memories.metrics.definitions import Alert, Comparison
 from memoryhub.installation import PROGRAM
 
 # Samplings further apart than this do not count as consecutive, since an alert may not have held in between.
@@ -81,7 +82,7 @@ def _enough(alert: Alert, tenant_id: UUID | None, readings: Readings) -> bool:
 
 
 _HEAD = f"""\
-# Written by `{PROGRAM} alert_rules`, from memories/metrics/definitions.py. Change it there, then write this file anew.
+# Written by `{PROGRAM} alert_rules`, from memories/metrics/alert_definitions.py. Change it there, then write this anew.
 groups:
   - name: memoryhub
     rules:

@@ -11,7 +11,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.utils import formats
+from django.utils.translation import gettext as _
+
 from memories.metrics.definitions import Alert, Comparison, Metric, Unit
+from memoryhub.languages import gettext_lazy
 
 WIDTH, HEIGHT = 360.0, 168.0
 LEFT, RIGHT, TOP, BOTTOM = 46.0, 8.0, 12.0, 22.0
@@ -72,10 +76,10 @@ class Span:
 SPANS = {
     span.name: span
     for span in (
-        Span("6h", "6 hours", timedelta(minutes=5), 72, timedelta(hours=1), "%H:%M", 6),
-        Span("24h", "24 hours", timedelta(minutes=15), 96, timedelta(hours=6), "%H:%M", 8),
-        Span("7d", "7 days", timedelta(hours=2), 84, timedelta(days=1), "%a", 6),
-        Span("30d", "30 days", timedelta(hours=6), 120, timedelta(days=7), "%-d %b", 8),
+        Span("6h", gettext_lazy("6 hours"), timedelta(minutes=5), 72, timedelta(hours=1), "TIME_FORMAT", 6),
+        Span("24h", gettext_lazy("24 hours"), timedelta(minutes=15), 96, timedelta(hours=6), "TIME_FORMAT", 8),
+        Span("7d", gettext_lazy("7 days"), timedelta(hours=2), 84, timedelta(days=1), "D", 6),
+        Span("30d", gettext_lazy("30 days"), timedelta(hours=6), 120, timedelta(days=7), "DAY", 8),
     )
 }
 USUAL_SPAN = SPANS["24h"]
@@ -195,25 +199,29 @@ def chart(
 def shown(value: float, unit: Unit) -> str:
     """A value as text with its unit."""
     if unit is Unit.SHARE:
-        return f"{value * 100:.3g} %"
+        return f"{_digits(value * 100)} %"
     if unit is Unit.SECONDS:
         return _time(value)
-    if unit is Unit.COST or (value < _SMALL and value % 1):
-        return f"{value:,.2f}"
-    return f"{value:,.0f}"
+    decimals = 2 if unit is Unit.COST or (value < _SMALL and value % 1) else 0
+    return formats.number_format(value, decimals, force_grouping=True)
 
 
 def condition(alert: Alert) -> str:
     """The condition of an alert, such as `over 50`."""
-    return f"{'over' if alert.comparison is Comparison.OVER else 'under'} {shown(alert.threshold, alert.metric.unit)}"
+    limit = {"limit": shown(alert.threshold, alert.metric.unit)}
+    return (_("over %(limit)s") if alert.comparison is Comparison.OVER else _("under %(limit)s")) % limit
 
 
 def _time(seconds: float) -> str:
     for least, name in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min"), (1.0, "s")):
         if seconds >= least:
-            return f"{seconds / least:.3g} {name}"
+            return f"{_digits(seconds / least)} {name}"
     digits = 3 if seconds * 1000 >= 1 else 2
-    return f"{seconds * 1000:.{digits}g} ms" if seconds else "0 s"
+    return f"{_digits(seconds * 1000, digits)} ms" if seconds else "0 s"
+
+
+def _digits(value: float, digits: int = 3) -> str:
+    return f"{value:.{digits}g}".replace(".", str(formats.get_format("DECIMAL_SEPARATOR")))
 
 
 def _worst(values: Sequence[Value], alert: Alert | None) -> Value:
@@ -269,7 +277,7 @@ def _marks(span: Span, until: datetime) -> list[Tick]:
     while at < until:
         place = round(LEFT + (at - since) / span.length * (WIDTH - LEFT - RIGHT), 1)
         if LEFT < place < WIDTH - _HALF_A_TIME:
-            found.append(Tick(place, at.strftime(span.mark_format)))
+            found.append(Tick(place, formats.date_format(at, span.mark_format)))
         at += span.mark
     return found
 
@@ -289,10 +297,15 @@ def _cell(value: Value, unit: Unit) -> str:
 
 
 def _explained(metric: Metric) -> str:
-    return f"{metric.help} Looks back {_time(metric.window.total_seconds())}." if metric.window else metric.help
+    if not metric.window:
+        return metric.help
+    return f"{metric.help} " + _("Looks back %(time)s.") % {"time": _time(metric.window.total_seconds())}
 
 
 def _described(metric: Metric, alert: Alert | None, latest: Mapping[str, Value]) -> str:
     """The chart as a sentence, for screen readers."""
-    parts = [f"{name}: last {_cell(value, metric.unit)}" for name, value in latest.items()]
-    return "; ".join([*parts, f"alert {condition(alert)}"] if alert else parts) + "."
+    parts = [
+        _("%(line)s: last %(value)s") % {"line": name, "value": _cell(value, metric.unit)}
+        for name, value in latest.items()
+    ]
+    return "; ".join([*parts, _("alert %(limit)s") % {"limit": condition(alert)}] if alert else parts) + "."

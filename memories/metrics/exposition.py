@@ -69,4 +69,4 @@ class _Families(Collector):
 
 def _family(metric: Metric) -> GaugeMetricFamily:
     labels = ["tenant", *([metric.label] if metric.label else [])]
-    return GaugeMetricFamily(metric.exposed, metric.help, labels=labels)
+    return GaugeMetricFamily(metric.exposed, str(metric.help), labels=labels)

@@ -19,8 +19,9 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
+from memories.metrics.alert_definitions import ALERTS
 from memories.metrics.alerts import AlertState, Holding, MetricReading, Readings, follows, standings
-from memories.metrics.definitions import ALERTS, BY_NAME
+from memories.metrics.definitions import BY_NAME
 from memories.metrics.measuring import Measured, measure
 from memories.models import MetricSample
 

@@ -84,6 +84,15 @@ def state_word(row: Fact | Playbook) -> str:
     return _("replaced") if row.superseded_by_id else _("retired")
 
 
+def state_look(row: Fact | Playbook) -> str:
+    """The state of a row as a CSS class: evicted, current, stale, retracted or superseded."""
+    if row.status == Status.EVICTED:
+        return "evicted"
+    if row.superseded_at is None:
+        return "stale" if row.status == Status.STALE else "current"
+    return "retracted" if row.retracted else "superseded"
+
+
 def ending_of(row: Fact | Playbook, *, staff: bool = False) -> str:
     """How a state ended, in a sentence; empty for a current one. Staff also read the kind of contradiction."""
     if row.status in CURRENT:

@@ -57,12 +57,12 @@ def texts_of_scripts() -> SafeString | str:
 def kind_mark(kind: Kind | str) -> SafeString:
     """The mark of a kind: colour and glyph, with its name for screen readers and as a tooltip."""
     section = SECTIONS.get(Kind(kind))
-    noun, hint = (section.noun, section.hint) if section else ("item", "what a program keeps beside the memories")
+    noun, hint = (section.noun, section.hint) if section else (_("item"), _("what a program keeps beside the memories"))
     return format_html(
         '<span class="mark kind-{kind}" title="{noun}: {hint}">{icon}'
         '<span class="visually-hidden">{noun}</span></span>',
         kind=kind,
-        noun=noun.capitalize(),
+        noun=capfirst(noun),
         hint=hint,
         icon=icon(kind),
     )
@@ -127,7 +127,8 @@ def controls_drawn(page: str) -> str:
 
     def drawn(found: re.Match[str]) -> str:
         name = _CONTROLS.get(found[0])
-        return f'<span class="control" title="A control of writing direction">{name}</span>' if name else found[0]
+        title = _("A control of writing direction")
+        return f'<span class="control" title="{title}">{name}</span>' if name else found[0]
 
     return mark_safe(_SHOWN.sub(drawn, page))  # noqa: S308 - safe before as after
 

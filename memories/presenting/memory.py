@@ -12,12 +12,14 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2s
-from typing import Any
+from itertools import chain
+from typing import Any, cast
 from uuid import UUID
 
 from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from memories.consolidation.rules import to_owner
@@ -25,7 +27,7 @@ from memories.hygiene.differences import Piece, differences
 from memories.hygiene.sensitivity.findings import short, with_article
 from memories.models import CatalogEntry, Episode, Fact, Playbook, ReviewItem
 from memories.presenting.lines import headline, in_full
-from memories.presenting.markup import share, when
+from memories.presenting.markup import number, share, when
 from memories.selectors.history.stories import supporting_episodes
 from memories.selectors.memories import Memory, is_shared, memories_by_id
 from memories.types import CURRENT, Handling, Kind, Scope, SensitiveKind, Source, Status
@@ -34,15 +36,16 @@ from tenants.principal import Principal
 # Builds the URL of the page of one memory.
 MemoryAddress = Callable[[Kind, UUID], str]
 # The speaker's name on the reader's own messages.
-OWN_NAME = "You"
+OWN_NAME = cast("str", gettext_lazy("You"))
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryLink:
-    """A link to another memory, labelled with its headline."""
+    """A link to another memory, labelled with its headline; `addressed` is that as its owner reads it."""
 
     text: str
     url: str
+    addressed: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,12 +273,14 @@ def successor_links(
         if isinstance(row, Fact | Playbook) and row.superseded_by_id:
             ids[row.kind].add(row.superseded_by_id)
     found = memories_by_id(principal, ids)
-    return {pk: MemoryLink(headline(row), address(row.kind, pk)) for pk, row in found.items()}
+    return {
+        pk: MemoryLink(headline(row), address(row.kind, pk), MemoryView(row).addressed) for pk, row in found.items()
+    }
 
 
 def speaker_name(principal: Principal, speaker: str) -> str:
     """The speaker as the reader sees it, "You" for their own messages."""
-    return OWN_NAME if speaker in ("", principal.speaker) else speaker
+    return str(OWN_NAME) if speaker in ("", principal.speaker) else speaker
 
 
 def _quote(principal: Principal, episode: Episode, address: MemoryAddress) -> Quote:
@@ -291,8 +296,9 @@ def flags_of(sensitivity: Mapping[str, str]) -> tuple[SensitiveFlag, ...]:
 def _flag(kind: SensitiveKind, handling: str) -> SensitiveFlag:
     noun = with_article(kind)
     if handling == Handling.MASK:
-        return SensitiveFlag(f"{short(kind)} removed", f"It had {noun}, which was taken out before it was stored.")
-    return SensitiveFlag(short(kind), f"It holds {noun}.")
+        removed = _("It had %(value)s, which was taken out before it was stored.") % {"value": noun}
+        return SensitiveFlag(_("%(value)s removed") % {"value": short(kind)}, removed)
+    return SensitiveFlag(short(kind), _("It holds %(value)s.") % {"value": noun})
 
 
 def compared(item: ReviewItem) -> list[tuple[Fact | Playbook, tuple[Piece, ...]]]:
@@ -325,11 +331,12 @@ def details_of(row: Memory, *, staff: bool = False) -> tuple[Detail, ...]:
             details = _details_of_playbook(row, staff=staff)
         case Episode():
             said = in_full(timezone.localtime(row.happened_at))
-            details = iter([("Said", said), ("By", row.speaker), ("Stored", when(row.created_at))])
+            details = iter([(_("Said"), said), (_("By"), row.speaker), (_("Stored"), when(row.created_at))])
         case _:
-            details = iter([("Stored", when(row.created_at))])
+            details = iter([(_("Stored"), when(row.created_at))])
     metadata = json.dumps(row.metadata, ensure_ascii=False) if row.metadata else ""
-    return tuple((term, value) for term, value in (*details, ("App", row.app), ("Metadata", metadata)) if value)
+    details = chain(details, [(_("App"), row.app), (_("Metadata"), metadata)])
+    return tuple((term, value) for term, value in details if value)
 
 
 def source_words(row: Memory, *, staff: bool = False) -> str:
@@ -338,30 +345,31 @@ def source_words(row: Memory, *, staff: bool = False) -> str:
 
 
 def _details_of_fact(fact: Fact, *, staff: bool) -> Iterator[Detail]:
-    yield "About", fact.key if staff else fact.key.replace("_", " ")
-    yield "Category", fact.category.replace("_", " ")
-    yield "Source", source_words(fact, staff=staff)
-    yield "Confidence", share(fact.confidence)
-    yield "Believed again" if fact.restores else "Learned", when(fact.learned_at)
-    yield "Believed until", when(fact.superseded_at)
-    yield "Confirmed", when(fact.last_verified_at)
-    yield "True from", when(fact.valid_from)
-    yield "True until", when(fact.valid_to)
-    yield "Used", f"{fact.use_count:,}×" if fact.use_count else "not yet"
-    yield "Last recalled", when(fact.last_used_at)
-    yield "To be confirmed by", when(fact.review_after)
-    yield "Kept until", when(fact.expires_at)
+    yield _("About"), fact.key if staff else fact.key.replace("_", " ")
+    yield _("Category"), fact.category.replace("_", " ")
+    yield _("Source"), source_words(fact, staff=staff)
+    yield _("Confidence"), share(fact.confidence)
+    yield _("Believed again") if fact.restores else _("Learned"), when(fact.learned_at)
+    yield _("Believed until"), when(fact.superseded_at)
+    yield _("Confirmed"), when(fact.last_verified_at)
+    yield _("True from"), when(fact.valid_from)
+    yield _("True until"), when(fact.valid_to)
+    yield _("Used"), f"{number(fact.use_count)}×" if fact.use_count else _("not yet")
+    yield _("Last recalled"), when(fact.last_used_at)
+    yield _("To be confirmed by"), when(fact.review_after)
+    yield _("Kept until"), when(fact.expires_at)
     if staff:
-        yield "Staleness", share(fact.staleness)
+        yield _("Staleness"), share(fact.staleness)
 
 
 def _details_of_playbook(playbook: Playbook, *, staff: bool) -> Iterator[Detail]:
     attempts = playbook.success_count + playbook.failure_count
-    yield "Category", playbook.category.replace("_", " ")
-    yield "Worked", f"{playbook.success_count} of {attempts} times" if attempts else "not tried yet"
-    yield "Last worked", when(playbook.last_success_at)
-    yield "Last failed", when(playbook.last_failure_at)
-    yield "Believed again" if playbook.restores else "Learned", when(playbook.learned_at)
-    yield "Believed until", when(playbook.superseded_at)
+    yield _("Category"), playbook.category.replace("_", " ")
+    worked = {"successes": playbook.success_count, "attempts": attempts}
+    yield _("Worked"), _("%(successes)s of %(attempts)s times") % worked if attempts else _("not tried yet")
+    yield _("Last worked"), when(playbook.last_success_at)
+    yield _("Last failed"), when(playbook.last_failure_at)
+    yield _("Believed again") if playbook.restores else _("Learned"), when(playbook.learned_at)
+    yield _("Believed until"), when(playbook.superseded_at)
     if staff:
-        yield "Staleness", share(playbook.staleness)
+        yield _("Staleness"), share(playbook.staleness)

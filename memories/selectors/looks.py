@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django_stubs_ext import StrOrPromise
 
 from memories.models import CHAINED_MODELS, Episode, Session
 from memories.models.guard import OwnedQuerySet
@@ -18,34 +22,32 @@ from tenants.principal import ActorKind, Principal, Right, Role
 
 # The events of staff who saw something of the memory, or took it along.
 LOOKS = ("memory.read", "memory.asked", "review.read", "audit.read", "memory.exported", "chain.exported")
-PLATFORM_STAFF = "platform staff"
-PROGRAM = "your organisation's program"
 _LOOKING = (ActorKind.STAFF.value, ActorKind.KEY.value)
-_PAGES = {
-    "inspector": "the list of your memories",
-    "record": "one memory",
-    "items": "the list of your items",
-    "item": "one item",
-    "history": "the history of one memory",
-    "histories": "the list of what changed and when",
-    "conversations": "the list of your conversations",
-    "conversation": "a conversation",
-    "live": "your latest conversation beside your latest memories",
-    "turn": "one message of a conversation, with its answer",
-    "uses": "the answers that one memory was used in",
-    "as of": "your memory as it was at an earlier time",
-    "what changed": "what changed in your memory",
-    "index": "the search index of your memory",
-    "index check": "a comparison of your memory with the search index",
-    "consolidation runs": "the list of what was learned from your conversations",
-    "consolidation run": "what was learned from one part of your conversations",
+_PAGES: Mapping[str, StrOrPromise] = {
+    "inspector": gettext_lazy("opened the list of your memories"),
+    "record": gettext_lazy("opened one memory"),
+    "items": gettext_lazy("opened the list of your items"),
+    "item": gettext_lazy("opened one item"),
+    "history": gettext_lazy("opened the history of one memory"),
+    "histories": gettext_lazy("opened the list of what changed and when"),
+    "conversations": gettext_lazy("opened the list of your conversations"),
+    "conversation": gettext_lazy("opened a conversation"),
+    "live": gettext_lazy("opened your latest conversation beside your latest memories"),
+    "turn": gettext_lazy("opened one message of a conversation, with its answer"),
+    "uses": gettext_lazy("opened the answers that one memory was used in"),
+    "as of": gettext_lazy("opened your memory as it was at an earlier time"),
+    "what changed": gettext_lazy("opened what changed in your memory"),
+    "index": gettext_lazy("opened the search index of your memory"),
+    "index check": gettext_lazy("opened a comparison of your memory with the search index"),
+    "consolidation runs": gettext_lazy("opened the list of what was learned from your conversations"),
+    "consolidation run": gettext_lazy("opened what was learned from one part of your conversations"),
 }
-_DEEDS = {
-    "memory.asked": "asked your memory a question",
-    "review.read": "opened a question that waits for you to settle",
-    "audit.read": "opened an entry of your audit log",
-    "memory.exported": "took your whole memory along",
-    "chain.exported": "took the history of one memory along",
+_DEEDS: Mapping[str, StrOrPromise] = {
+    "memory.asked": gettext_lazy("asked your memory a question"),
+    "review.read": gettext_lazy("opened a question that waits for you to settle"),
+    "audit.read": gettext_lazy("opened an entry of your audit log"),
+    "memory.exported": gettext_lazy("took your whole memory along"),
+    "chain.exported": gettext_lazy("took the history of one memory along"),
 }
 
 
@@ -89,20 +91,25 @@ def _look(event: AuditEvent, people: dict[UUID, Membership], there: frozenset[UU
     return Look(
         id=event.pk,
         at=event.created_at,
-        role=PROGRAM if event.actor_kind == ActorKind.KEY else _role(person),
+        role=_("your organisation's program") if event.actor_kind == ActorKind.KEY else _role(person),
         name=person.user.speaker if person and named else "",
-        what=_DEEDS.get(event.action) or f"opened {_PAGES.get(opened) or opened or 'a page about you'}",
+        what=_what(event.action, opened),
         reason=str(said.get("reason") or ""),
         kind=event.target_kind if exists else "",
         target_id=event.target_id if exists else None,
     )
 
 
+def _what(action: str, page: str) -> str:
+    known = _DEEDS.get(action) or _PAGES.get(page)
+    return str(known) if known else _("opened %(page)s") % {"page": page or _("a page about you")}
+
+
 def _role(person: Membership | None) -> str:
     """The role of staff in the tenant today."""
     if person is None:
-        return PLATFORM_STAFF
-    return person.role if person.is_active and person.role != Role.MEMBER else "former staff"
+        return _("platform staff")
+    return person.get_role_display() if person.is_active and person.role != Role.MEMBER else _("former staff")
 
 
 def _existing(principal: Principal, events: Iterable[AuditEvent]) -> frozenset[UUID]:

@@ -15,6 +15,7 @@ from django import forms
 from django.core.cache import caches
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
+from django.utils.text import format_lazy
 
 from memories.errors import InvalidInput
 from memories.models import Fact, Playbook
@@ -41,7 +42,10 @@ _STEPS = 1000
 _LONGEST = 200
 # The histogram takes 0.1 s with 100,000 memories; it holds counts only, so caching it leaks no text.
 _HISTOGRAM_SECONDS = 60
-_TOO_LONG = dict.fromkeys(("max_length", "null_characters_not_allowed"), f"may have {_LONGEST} characters at most.")
+_TOO_LONG = dict.fromkeys(
+    ("max_length", "null_characters_not_allowed"),
+    format_lazy(gettext_lazy("may have {most} characters at most."), most=_LONGEST),
+)
 
 
 class AsOfForm(forms.Form):
@@ -55,14 +59,18 @@ class AsOfForm(forms.Form):
     )
     key = forms.CharField(label=gettext_lazy("Key"), required=False, max_length=_LONGEST, error_messages=_TOO_LONG)
     session = forms.UUIDField(
-        label=gettext_lazy("Session"), required=False, error_messages={"invalid": "is not the id of a session."}
+        label=gettext_lazy("Session"),
+        required=False,
+        error_messages={"invalid": gettext_lazy("is not the id of a session.")},
     )
     shared = forms.BooleanField(required=False)
     kind = forms.ChoiceField(
         label=gettext_lazy("Kind"),
         required=False,
         choices=[(kind.value, kind.value) for kind in ALL_KINDS],
-        error_messages={"invalid_choice": f"must be one of {', '.join(ALL_KINDS)}."},
+        error_messages={
+            "invalid_choice": format_lazy(gettext_lazy("must be one of {kinds}."), kinds=", ".join(ALL_KINDS))
+        },
     )
     cursor = forms.CharField(label=gettext_lazy("Page"), required=False)
 

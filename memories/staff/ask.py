@@ -14,6 +14,7 @@ from uuid import UUID
 from django import forms
 from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse
+from django.utils.translation import gettext as _
 from django.views.generic.edit import FormMixin, ProcessFormView
 
 from memories.constants import DEFAULT_RECALL_LIMIT, MAX_QUERY_CHARACTERS, MAX_RECALL_LIMIT
@@ -118,7 +119,7 @@ class Ask(FormMixin[QuestionForm], ProcessFormView, MemberView):
             "explained": None,
             "closed": "",
             **context,
-            "title": f"Ask as {self.member.user.speaker}",
+            "title": _("Ask as %(name)s") % {"name": self.member.user.speaker},
             "given": {**values, "question": masked, "masked": bool(masked) and masked != asked},
             "kinds": [(SECTIONS[kind], kind.value in (values["kinds"] or ())) for kind in ALL_KINDS],
             "errors": {name: " ".join(map(str, errors)) for name, errors in form.errors.items()},
@@ -161,11 +162,13 @@ def funnel(explained: Explanation) -> tuple[FunnelStep, ...]:
     given = len(explained.answer.items)
     return funnel_of(
         [
-            FunnelStep("Candidates", explained.found, took["candidates"], "by words, by meaning, or just written"),
-            FunnelStep("Loaded", considered, took["loaded"], "with their neighbours, as the database has them"),
-            FunnelStep("Scored", considered, took["scored"], "every signal of each"),
-            FunnelStep("Adjusted", considered, None, "by age, use, outcome and kind"),
-            FunnelStep("Given out", given, took["selected"], "within limit, budget and threshold"),
+            FunnelStep(
+                _("Candidates"), explained.found, took["candidates"], _("by words, by meaning, or just written")
+            ),
+            FunnelStep(_("Loaded"), considered, took["loaded"], _("with their neighbours, as the database has them")),
+            FunnelStep(_("Scored"), considered, took["scored"], _("every signal of each")),
+            FunnelStep(_("Adjusted"), considered, None, _("by age, use, outcome and kind")),
+            FunnelStep(_("Given out"), given, took["selected"], _("within limit, budget and threshold")),
         ]
     )
 
@@ -177,7 +180,7 @@ def _found_by_search(rows: Sequence[SignalRow]) -> list[SignalRow]:
         places = (row.considered.words, row.considered.meaning) if row.considered else ()
         if ranks := [place.rank for place in places if place]:
             found.append((min(ranks), row.rank, row))
-    return [row for _, _, row in sorted(found, key=lambda each: each[:2])]
+    return [row for *__, row in sorted(found, key=lambda each: each[:2])]
 
 
 def _cuts(explained: Explanation) -> list[tuple[str, int]]:
@@ -185,5 +188,5 @@ def _cuts(explained: Explanation) -> list[tuple[str, int]]:
     counts = {cut: sum(each.cut is cut for each in explained.considered) for cut in CUTS if cut is not Cut.NO}
     found = [(CUTS[cut], count) for cut, count in counts.items() if count]
     if explained.unloaded:
-        found.append(("ended, expired or of another time", len(explained.unloaded)))
+        found.append((_("ended, expired or of another time"), len(explained.unloaded)))
     return found

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from uuid import UUID
 
 from django.urls import reverse
+from django.utils.translation import gettext as _
 
 from memories.models import CHAINED_MODELS, Episode, ErasureRequest, ExportRequest, LegalHold
 from memories.services.consolidation.applying import REASON as CONSOLIDATED
@@ -32,7 +33,7 @@ _RECORDED = _CHAINED | {Kind.EPISODIC.value}
 def links(event: AuditEvent, may: May) -> Iterator[AuditLink]:
     """Links from an event to the chain, memory, turn, conversation and member that it is about, as `may` permits."""
     if event.target_kind in _CHAINED and event.target_id is not None and may(READS_HISTORY):
-        yield from _link("Its history", "history", event.target_kind, event.target_id)
+        yield from _link(_("Its history"), "history", event.target_kind, event.target_id)
     if event.tenant_id is None or event.owner_id is None or not may(READS_MEMORY):
         return
     member = Membership.objects.filter(tenant_id=event.tenant_id, user_id=event.owner_id).first()
@@ -40,29 +41,29 @@ def links(event: AuditEvent, may: May) -> Iterator[AuditLink]:
         return
     if event.target_id is not None:
         yield from _about(event.target_kind, event.target_id, member)
-    yield from _link("The member's memory", "inspector", member.pk)
+    yield from _link(_("The member's memory"), "inspector", member.pk)
 
 
 def member_links(member: Membership, may: May) -> Iterator[AuditLink]:
     """Links from a member in the audit log to the member's pages, as `may` permits."""
     if may(READS_MEMORY):
-        yield from _link("The member's memory", "inspector", member.pk)
+        yield from _link(_("The member's memory"), "inspector", member.pk)
     if may(AUDITS):
-        yield from _link("Export what is kept of the member", "exporting", member.pk)
+        yield from _link(_("Export what is kept of the member"), "exporting", member.pk)
 
 
 def _about(kind: str, target_id: UUID, member: Membership) -> Iterator[AuditLink]:
     if kind in _RECORDED:
-        yield from _link("Its record", "record", member.pk, target_id)
+        yield from _link(_("Its record"), "record", member.pk, target_id)
     if kind == Kind.ITEM.value:
-        yield from _link("Its item", "item", member.pk, target_id)
+        yield from _link(_("Its item"), "item", member.pk, target_id)
     if kind == Kind.EPISODIC.value:
         said = Episode.objects.of_owner(member.tenant_id, member.user_id).filter(pk=target_id)
         turn = said.exclude(message=None).values_list("message__session_id", "message__turn").first()
         if turn:
-            yield from _link("The turn in which it was said", "turn", member.pk, *turn)
+            yield from _link(_("The turn in which it was said"), "turn", member.pk, *turn)
     if kind == "session":
-        yield from _link("The conversation", "conversation", member.pk, target_id)
+        yield from _link(_("The conversation"), "conversation", member.pk, target_id)
 
 
 def _erased(tenant_id: UUID, ids: Collection[UUID]) -> Mapping[UUID, UUID | None]:

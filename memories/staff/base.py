@@ -185,7 +185,7 @@ class MemberView(StaffView):
             if not unread:
                 raise
         self.template_name = "admin/memories/member/unread.html"
-        context = MemberView.get_context_data(self, title="Memory that cannot be read", unread=unread)
+        context = MemberView.get_context_data(self, title=_("Memory that cannot be read"), unread=unread)
         return self.render_to_response(context)
 
     def may(self, roles: Sequence[Role]) -> bool:

@@ -13,6 +13,7 @@ from uuid import UUID
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
+from django.utils.translation import gettext as _
 
 from memories.models import Item, RecallTrace
 from memories.presenting.markup import kind_mark
@@ -70,7 +71,7 @@ _BAR = (
     '<rect class="reach-bar" width="{}" height="6"/></svg>'
 )
 _BRIEF = '<span class="memory-cell">{}<a href="#candidate-{}" dir="auto">{}</a></span>'
-_GONE = '<span class="memory-cell">{}<span class="tombstone">No longer there.</span></span>'
+_GONE = '<span class="memory-cell">{}<span class="tombstone">{}</span></span>'
 # The smallest value that two decimal places do not round to zero.
 _SHOWS = 0.005
 _COVERAGE = ("coverage", "coverage_before", "coverage_around")
@@ -112,7 +113,7 @@ class SignalRow:
     def brief(self) -> SafeString:
         """The start of the text, as a link to the candidate's row in the table of all signals."""
         if self.memory is None:
-            return format_html(_GONE, kind_mark(self.kind))
+            return format_html(_GONE, kind_mark(self.kind), _("No longer there."))
         text = Truncator(self.memory.statement).chars(BRIEF)
         return format_html(_BRIEF, kind_mark(self.kind), self.rank, text)
 

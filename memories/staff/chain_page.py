@@ -12,21 +12,22 @@ from datetime import datetime
 from uuid import UUID
 
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from memories.hygiene.differences import Piece, differences
 from memories.models import Episode, Fact, Playbook
-from memories.presenting.lines import believed, did, ending_of, headline, state_word, valid
+from memories.presenting.lines import believed, did, ending_of, headline, state_look, state_word, valid
 from memories.presenting.memory import MemoryView, source_words
+from memories.presenting.reasons import reason_words
 from memories.selectors.history.listing import ChainedRow
 from memories.selectors.history.stories import ChainJoint, Elsewhere, Joint, Story, StoryWords, event_reason
 from memories.staff.chain_drawing import Axis, AxisBar, Edge, Graph, Node, axis_of, graph_of
-from memories.types import Contradiction, Scope, Status
+from memories.types import Contradiction, Scope
 from tenants.audit.sentences import ActorNames
 from tenants.models import AuditEvent
 
 EVENTS_SHOWN = 12
 _DIFFS_SHOWN = 3
-_ERASED = "Erased"
 _ENDING_VERBS = ("superseded", "retired", "retracted", "evicted", "forgotten", "erased")
 
 
@@ -49,7 +50,7 @@ class ChainEvent:
 
     @property
     def reason(self) -> str:
-        return event_reason(self.event)
+        return reason_words(event_reason(self.event))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,18 +102,12 @@ class StateView:
     @property
     def state(self) -> str:
         """The label of the state, in a word or two."""
-        return state_word(self.row) if self.row else "erased"
+        return state_word(self.row) if self.row else _("erased")
 
     @property
     def look(self) -> str:
         """The state as a CSS class."""
-        if self.row is None:
-            return "erased"
-        if self.row.status == Status.EVICTED:
-            return "evicted"
-        if self.row.superseded_at is None:
-            return "stale" if self.row.status == Status.STALE else "current"
-        return "retracted" if self.row.retracted else "superseded"
+        return state_look(self.row) if self.row else "erased"
 
     @property
     def believed(self) -> str:
@@ -125,7 +120,7 @@ class StateView:
 
     @property
     def ending(self) -> str:
-        return ending_of(self.row, staff=True) if self.row else "Its words are gone for good."
+        return ending_of(self.row, staff=True) if self.row else _("Its words are gone for good.")
 
     @property
     def source(self) -> str:
@@ -271,7 +266,7 @@ def _branches(story: Story, pk: UUID, neighbours: Mapping[UUID, Neighbour]) -> t
 def _graph(story: Story, states: Sequence[StateView], elsewhere: Sequence[tuple[Elsewhere, str, str]]) -> Graph:
     copies = {link.end for link in story.links if link.joint is Joint.PROMOTED}
     points = [
-        Node(state.id, state.words or _ERASED, f"#state-{state.id}", _note(state), _here(state)) for state in states
+        Node(state.id, state.words or _("Erased"), f"#state-{state.id}", _note(state), _here(state)) for state in states
     ]
     named = [Node(each.id, name, url, each.scope, "elsewhere") for each, name, url in elsewhere]
     originals = [point for point in named if point.id not in copies]
@@ -317,10 +312,10 @@ def _wording(row: ChainedRow) -> str:
 def _named(each: Elsewhere) -> str:
     match Scope(each.scope):
         case Scope.GLOBAL:
-            return "Shared with all tenants"
+            return _("Shared with all tenants")
         case Scope.TENANT:
-            return "Shared in the tenant"
+            return _("Shared in the tenant")
         case Scope.TASK:
-            return "In a task of the member"
+            return _("In a task of the member")
         case Scope.USER:
-            return "In a member's memory"
+            return _("In a member's memory")

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 from django import forms
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from memories.errors import InvalidInput
 from memories.hygiene.differences import Piece, differences
@@ -86,7 +87,7 @@ class ChangesPage(MemberView):
             found = differences_between(self.principal, first, second)
             parts = list(self._parts(found, given))
         except InvalidInput as refused:
-            label = {"since": "From", "at": "To"}.get(refused.field, refused.field.capitalize())
+            label = {"since": _("From"), "at": _("To")}.get(refused.field, refused.field.capitalize())
             error, given, first, second = f"{label}: {refused.reason}", {}, now - _USUAL, now
             found = differences_between(self.principal, first, second)
             parts = list(self._parts(found, given))

@@ -12,6 +12,8 @@ from typing import Any
 from uuid import UUID
 
 from django.http import Http404, HttpRequest, HttpResponse
+from django.utils.formats import date_format
+from django.utils.translation import gettext as _
 
 from memories.agent.prompt import made_for_the_model
 from memories.errors import InvalidInput, NotFound, SearchForbidden, SearchUnavailable
@@ -52,13 +54,13 @@ _PART_IN_TURN: Mapping[Relation, str] = {
     Relation.WROTE: gettext_lazy("written"),
     Relation.CONFIRMED: gettext_lazy("known already"),
     Relation.REPLACED: gettext_lazy("replaced or ended"),
-    Relation.FORGOT: gettext_lazy("forgotten"),
+    Relation.FORGOT: gettext_lazy("deleted"),
 }
 _CHANGED: tuple[tuple[Relation, str], ...] = (
     (Relation.WROTE, gettext_lazy("Wrote")),
     (Relation.CONFIRMED, gettext_lazy("Knew already")),
     (Relation.REPLACED, gettext_lazy("Replaced or ended")),
-    (Relation.FORGOT, gettext_lazy("Forgot")),
+    (Relation.FORGOT, gettext_lazy("Deleted")),
 )
 _STAGES: Mapping[str, str] = {
     "query": gettext_lazy("Question"),
@@ -83,7 +85,7 @@ class Conversations(MemberView):
         page = self.page(search_sessions(self.principal, query), limit=PAGE_SIZE)
         happened = digests(self.principal, page.rows)
         return self.render(
-            title=f"Conversations of {self.member.user.speaker}",
+            title=_("Conversations of %(name)s") % {"name": self.member.user.speaker},
             query=query,
             sessions=[(session, happened.get(session.pk)) for session in page.rows],
             next_cursor=page.next_cursor,
@@ -169,7 +171,11 @@ class TurnPage(MemberView):
         why_not = self._why_not(record)
         facts = _facts_at_issue(sources, view, why_not.get("why_not"))
         return self.render(
-            title=f"Turn {view.turn} of {record.session.title or 'a conversation'}",
+            title=_("Turn %(number)s of %(conversation)s")
+            % {
+                "number": view.turn,
+                "conversation": record.session.title or _("a conversation"),
+            },
             record=record,
             view=view,
             sources=sources,
@@ -282,18 +288,18 @@ def _bounds(parameters: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The label and value of each parameter of the recall, except for those left at their defaults."""
     kinds, as_of = parameters.get("types", ()), parameters.get("as_of")
     bounds = [
-        ("kinds", ", ".join(kinds) if set(kinds) != set(ALL_KINDS) else None),
-        ("limit", parameters.get("limit")),
-        ("tokens", parameters.get("token_budget")),
-        ("threshold", parameters.get("threshold")),
-        ("as of", f"{datetime.fromisoformat(as_of):%d %B %Y, %H:%M %Z}" if as_of else None),
-        ("task", parameters.get("task")),
-        ("superseded", "included" if parameters.get("include_superseded") else None),
-        ("encoder", parameters.get("encoder")),
-        ("in place of another, for", parameters.get("stood_in")),
-        ("some by words alone", "yes" if parameters.get("by_words_alone") else None),
-        ("external index", parameters.get("external")),
-        ("which did not answer", parameters.get("external_fault")),
-        ("reranked by" if parameters.get("reranked") else "not reranked by", parameters.get("reranker")),
+        (_("kinds"), ", ".join(kinds) if set(kinds) != set(ALL_KINDS) else None),
+        (_("limit"), parameters.get("limit")),
+        (_("tokens"), parameters.get("token_budget")),
+        (_("threshold"), parameters.get("threshold")),
+        (_("as of"), date_format(datetime.fromisoformat(as_of), "DATETIME_FORMAT") if as_of else None),
+        (_("task"), parameters.get("task")),
+        (_("superseded"), _("included") if parameters.get("include_superseded") else None),
+        (_("encoder"), parameters.get("encoder")),
+        (_("in place of another, for"), parameters.get("stood_in")),
+        (_("some by words alone"), _("yes") if parameters.get("by_words_alone") else None),
+        (_("external index"), parameters.get("external")),
+        (_("which did not answer"), parameters.get("external_fault")),
+        (_("reranked by") if parameters.get("reranked") else _("not reranked by"), parameters.get("reranker")),
     ]
     return [(name, str(value)) for name, value in bounds if value not in (None, "")]

@@ -17,14 +17,16 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_noop, ngettext
 
 from memories.metrics import definitions as named
+from memories.metrics.alert_definitions import ALERTS
 from memories.metrics.alerts import LONGEST_GAP
 from memories.metrics.charting import FRAME, USUAL_SPAN, Chart, Span, Value, chart, shown
-from memories.metrics.definitions import ALERTS, INDEX_LAG, INDEX_WAITING, Metric, Severity, Unit
+from memories.metrics.definitions import INDEX_LAG, INDEX_WAITING, Metric, Severity, Unit
 from memories.metrics.measuring import REPLACED
 from memories.metrics.sampling import Sampling, last_look
+from memories.presenting.markup import number
 from memories.selectors.staff import attention
 from memories.selectors.staff.attention import Tenants, events_by_day
 from memories.selectors.staff.conversations import kept_by_day
@@ -33,6 +35,7 @@ from memories.staff.checklist import checklist_of
 from memories.staff.metrics import charts_of, drawn_of
 from memories.types import Kind
 from memoryhub.elasticsearch import in_use
+from memoryhub.languages import gettext_lazy
 from tenants.admin.scoping import PARAMETER, PLATFORM_NAME, TenantScope, address_of, scope_of
 from tenants.models import Membership, Tenant
 from tenants.principal import AUDITS, READS_HISTORY, READS_MEMORY, Role
@@ -89,10 +92,10 @@ def figures_of(scope: TenantScope, now: datetime) -> list[Figure]:
     # The URL of the list has minute precision, and the list must match the count.
     since = now.replace(second=0, microsecond=0) - WEEK
     return [
-        _from_audit_log("Memories opened by staff", scope, READINGS, since),
-        _from_audit_log("Exports made", scope, EXPORTS, since),
-        Figure("Members erased", _number(attention.erasures_done(tenants, since)), _list("memories_erasurerequest")),
-        Figure("Legal holds in force", _number(attention.holds_in_force(tenants)), _list("memories_legalhold")),
+        _from_audit_log(_("Memories opened by staff"), scope, READINGS, since),
+        _from_audit_log(_("Exports made"), scope, EXPORTS, since),
+        Figure(_("Members erased"), _number(attention.erasures_done(tenants, since)), _list("memories_erasurerequest")),
+        Figure(_("Legal holds in force"), _number(attention.holds_in_force(tenants)), _list("memories_legalhold")),
     ]
 
 
@@ -109,18 +112,18 @@ def _from_audit_log(title: str, scope: TenantScope, actions: Sequence[str], sinc
         return f"{listing}?{urlencode({PARAMETER: address_of(tenant)} | asked)}"
 
     if scope.chosen is not None:
-        return Figure(title, f"{sum(counts.values()):,}", listed(scope.chosen))
+        return Figure(title, number(sum(counts.values())), listed(scope.chosen))
     known: dict[UUID | None, Tenant | None] = {**Tenant.objects.in_bulk([each for each in counts if each]), None: None}
     found = [(known[each], count) for each, count in counts.items() if each in known]
-    parts = ((each.name if each else PLATFORM_NAME, f"{count:,}", listed(each)) for each, count in found)
-    return Figure(title, f"{sum(count for _, count in found):,}", parts=tuple(sorted(parts)))
+    parts = ((each.name if each else PLATFORM_NAME, number(count), listed(each)) for each, count in found)
+    return Figure(title, number(sum(count for __, count in found)), parts=tuple(sorted(parts)))
 
 
 def _reviews(scope: TenantScope, tenants: Tenants, _look: Sampling, now: datetime) -> Iterator[AttentionItem]:
     count = attention.open_reviews(tenants, now, shared=not scope.everything)
     if count:
-        words = _many(count, "review needs a decision", "reviews need a decision")
-        yield AttentionItem(words, _list("memories_reviewitem"), "Decide")
+        words = ngettext("%(count)s review needs a decision", "%(count)s reviews need a decision", count)
+        yield AttentionItem(words % {"count": _number(count)}, _list("memories_reviewitem"), _("Decide"))
 
 
 def _cases(_scope: TenantScope, tenants: Tenants, _look: Sampling, _now: datetime) -> Iterator[AttentionItem]:
@@ -138,29 +141,37 @@ def _turns(_scope: TenantScope, tenants: Tenants, _look: Sampling, _now: datetim
     known = {(each.tenant_id, each.user_id): each for each in owners}
     details = tuple(
         (
-            f"{member.user.speaker}, turn {turn.number}",
+            _("%(name)s, turn %(number)s") % {"name": member.user.speaker, "number": turn.number},
             reverse("staff:turn", args=[member.pk, turn.session_id, turn.number]),
         )
         for turn in turns
         if (member := known.get((turn.tenant_id, turn.user_id)))
     )
-    words = _many(count, "answer", "answers") + " failed or " + ("was" if count == 1 else "were")
-    yield AttentionItem(
-        f"{words} given without search today", _list("memories_membermemory"), "Members", details=details
-    )
+    words = ngettext(
+        "%(count)s answer failed or was given without search today",
+        "%(count)s answers failed or were given without search today",
+        count,
+    ) % {"count": _number(count)}
+    yield AttentionItem(words, _list("memories_membermemory"), _("Members"), details=details)
 
 
 def _runs(_scope: TenantScope, tenants: Tenants, _look: Sampling, now: datetime) -> Iterator[AttentionItem]:
     given_up, count = attention.failed_runs(tenants, now - WEEK)
     if given_up:
-        words = _many(given_up, "consolidation was", "consolidations were") + " given up this week, and nobody read "
-        words += ("its" if given_up == 1 else "their") + " events again"
+        words = ngettext(
+            "%(count)s consolidation was given up this week, and nobody read its events again",
+            "%(count)s consolidations were given up this week, and nobody read their events again",
+            given_up,
+        ) % {"count": _number(given_up)}
         url = f"{_list('memories_consolidationrun')}?outcome=given_up"
-        yield AttentionItem(words, url, "Given up", urgent=True)
+        yield AttentionItem(words, url, _("Given up"), urgent=True)
     if count:
-        words = _many(count, "consolidation", "consolidations") + " failed this week and "
-        words += ("was" if count == 1 else "were") + " not repeated"
-        yield AttentionItem(words, f"{_list('memories_consolidationrun')}?outcome=failed", "Failed runs")
+        words = ngettext(
+            "%(count)s consolidation failed this week and was not repeated",
+            "%(count)s consolidations failed this week and were not repeated",
+            count,
+        ) % {"count": _number(count)}
+        yield AttentionItem(words, f"{_list('memories_consolidationrun')}?outcome=failed", _("Failed runs"))
 
 
 def _lag(_scope: TenantScope, tenants: Tenants, look: Sampling, _now: datetime) -> Iterator[AttentionItem]:
@@ -171,29 +182,37 @@ def _lag(_scope: TenantScope, tenants: Tenants, look: Sampling, _now: datetime) 
     )
     behind = {each: lag for each, lag in lags.items() if lag > _LATE and (tenants is None or each in tenants)}
     if behind:
-        count, worst = sum(waiting.get(each, 0) for each in behind), max(behind.values())
-        words = f"{_many(int(count), 'change waits', 'changes wait')} for the index, the oldest for "
-        yield AttentionItem(
-            words + shown(worst, Unit.SECONDS), _list("memories_outboxentry"), "Index and queue", worst > _LATE * 5
-        )
+        count, worst = int(sum(waiting.get(each, 0) for each in behind)), max(behind.values())
+        words = ngettext(
+            "%(count)s change waits for the index, the oldest for %(time)s",
+            "%(count)s changes wait for the index, the oldest for %(time)s",
+            count,
+        ) % {"count": _number(count), "time": shown(worst, Unit.SECONDS)}
+        yield AttentionItem(words, _list("memories_outboxentry"), _("Index and queue"), worst > _LATE * 5)
 
 
 def _set_aside(_scope: TenantScope, tenants: Tenants, _look: Sampling, _now: datetime) -> Iterator[AttentionItem]:
     if count := attention.set_aside(tenants):
-        words = _many(count, "change was", "changes were") + " set aside, because the index does not take "
-        url = f"{_list('memories_outboxentry')}?tried=set_aside"
-        yield AttentionItem(words + ("it" if count == 1 else "them"), url, "Set aside", urgent=True)
+        words = ngettext(
+            "%(count)s change was set aside, because the index does not take it",
+            "%(count)s changes were set aside, because the index does not take them",
+            count,
+        ) % {"count": _number(count)}
+        yield AttentionItem(words, f"{_list('memories_outboxentry')}?tried=set_aside", _("Set aside"), urgent=True)
 
 
 def _chains(scope: TenantScope, tenants: Tenants, _look: Sampling, now: datetime) -> Iterator[AttentionItem]:
     found = attention.chains(tenants, now)
     if found.broken:
-        words = _many(found.broken, "chain failed verification", "chains failed verification")
+        words = ngettext(
+            "%(count)s chain failed verification", "%(count)s chains failed verification", found.broken
+        ) % {"count": _number(found.broken)}
         chosen = f"?{urlencode({PARAMETER: scope.address})}" if scope.chosen else ""
-        yield AttentionItem(words, reverse("staff:broken_chains") + chosen, "See which", urgent=True)
+        yield AttentionItem(words, reverse("staff:broken_chains") + chosen, _("See which"), urgent=True)
     if found.unchecked:
-        words = f"{_number(found.unchecked)} of {_number(found.all)} chains have not been verified today"
-        yield AttentionItem(words, _list("tenants_auditevent"), "Audit log")
+        counts = {"count": _number(found.unchecked), "all": _number(found.all)}
+        words = _("%(count)s of %(all)s chains have not been verified today") % counts
+        yield AttentionItem(words, _list("tenants_auditevent"), _("Audit log"))
 
 
 def _erasures(_scope: TenantScope, tenants: Tenants, _look: Sampling, now: datetime) -> Iterator[AttentionItem]:
@@ -201,24 +220,51 @@ def _erasures(_scope: TenantScope, tenants: Tenants, _look: Sampling, now: datet
     exports = attention.exports_asked(tenants)
     begun = [each for each in stopped if each.started_at is not None]
     waiting = [each for each in stopped if each.started_at is None]
-    for found, one, several, action in (
-        (asked, "erasure needs a second approval", "erasures need a second approval", "Decide"),
-        (begun, "erasure is stuck", "erasures are stuck", "See why"),
-        (waiting, "erasure was approved and cannot begin", "erasures were approved and cannot begin", "See why"),
-        (soon, "erasure begins soon and can be withdrawn", "erasures begin soon and can be withdrawn", "Look at it"),
+    for found, words, action in (
+        (asked, _erasures_asked, _("Decide")),
+        (begun, _erasures_stuck, _("See why")),
+        (waiting, _erasures_waiting, _("See why")),
+        (soon, _erasures_soon, _("Look at it")),
     ):
         links = [(each.membership.user.speaker, reverse("staff:erasure_request", args=[each.pk])) for each in found]
         if links:
-            yield _requested(links, _many(len(links), one, several), action, urgent=found is begun)
+            count = {"count": _number(len(links))}
+            yield _requested(links, words(len(links)) % count, action, urgent=found is begun)
     links = [(each.membership.user.speaker, reverse("staff:exporting", args=[each.membership_id])) for each in exports]
     if links:
-        words = _many(len(links), "export of a whole memory needs", "exports of whole memories need")
-        yield _requested(links, f"{words} a second approval", "Decide")
+        told = ngettext(
+            "%(count)s export of a whole memory needs a second approval",
+            "%(count)s exports of whole memories need a second approval",
+            len(links),
+        )
+        yield _requested(links, told % {"count": _number(len(links))}, _("Decide"))
+
+
+def _erasures_asked(count: int) -> str:
+    return ngettext("%(count)s erasure needs a second approval", "%(count)s erasures need a second approval", count)
+
+
+def _erasures_stuck(count: int) -> str:
+    return ngettext("%(count)s erasure is stuck", "%(count)s erasures are stuck", count)
+
+
+def _erasures_waiting(count: int) -> str:
+    return ngettext(
+        "%(count)s erasure was approved and cannot begin", "%(count)s erasures were approved and cannot begin", count
+    )
+
+
+def _erasures_soon(count: int) -> str:
+    return ngettext(
+        "%(count)s erasure begins soon and can be withdrawn",
+        "%(count)s erasures begin soon and can be withdrawn",
+        count,
+    )
 
 
 def _requested(links: list[tuple[str, str]], words: str, action: str, *, urgent: bool = False) -> AttentionItem:
     """A task about requests: one leads to its page, several are named."""
-    target = (links[0][1], action) if len(links) == 1 else (_list("memories_erasurerequest"), "See them")
+    target = (links[0][1], action) if len(links) == 1 else (_list("memories_erasurerequest"), _("See them"))
     return AttentionItem(words, *target, urgent=urgent, details=tuple(links[:_NAMED]) if len(links) > 1 else ())
 
 
@@ -229,11 +275,17 @@ def _keys(_scope: TenantScope, tenants: Tenants, _look: Sampling, now: datetime)
     troubled, soon = attention.troubled_keys(tenants, now)
     members = _list("tenants_membership")
     if troubled:
-        words = _many(troubled, "search key could not be made or replaced", "search keys could not be made or replaced")
-        yield AttentionItem(words, members, "Members", urgent=True)
+        words = ngettext(
+            "%(count)s search key could not be made or replaced",
+            "%(count)s search keys could not be made or replaced",
+            troubled,
+        ) % {"count": _number(troubled)}
+        yield AttentionItem(words, members, _("Members"), urgent=True)
     if soon:
-        words = _many(soon, "search key ends within a week", "search keys end within a week")
-        yield AttentionItem(words, members, "Members")
+        words = ngettext("%(count)s search key ends within a week", "%(count)s search keys end within a week", soon) % {
+            "count": _number(soon)
+        }
+        yield AttentionItem(words, members, _("Members"))
 
 
 def _alerts(scope: TenantScope, tenants: Tenants, look: Sampling, _now: datetime) -> Iterator[AttentionItem]:
@@ -250,12 +302,16 @@ def _alerts(scope: TenantScope, tenants: Tenants, look: Sampling, _now: datetime
     page = reverse("staff:metrics")
     for each in firing[:MOST_ALERTS]:
         slug = slugs.get(each.tenant_id) if each.tenant_id else None
-        where = f" in {scope.names[each.tenant_id]}" if scope.count > 1 and each.tenant_id in scope.names else ""
+        title = str(each.alert.title)
+        if scope.count > 1 and each.tenant_id in scope.names:
+            title = _("%(alert)s in %(tenant)s") % {"alert": title, "tenant": scope.names[each.tenant_id]}
         urgent = each.alert.severity is Severity.CRITICAL
         address = f"{page}?tenant={slug}" if slug else page
-        yield AttentionItem(f"{each.alert.title}{where}", address, "Metrics", urgent=urgent)
+        yield AttentionItem(title, address, _("Metrics"), urgent=urgent)
     if len(firing) > MOST_ALERTS:
-        yield AttentionItem(_many(len(firing) - MOST_ALERTS, "more alert fires", "more alerts fire"), page, "Metrics")
+        more = len(firing) - MOST_ALERTS
+        words = ngettext("%(count)s more alert fires", "%(count)s more alerts fire", more) % {"count": _number(more)}
+        yield AttentionItem(words, page, _("Metrics"))
 
 
 # Each source with the roles that are responsible for its tasks.
@@ -278,32 +334,37 @@ def _none(tenants: Collection[UUID] | None) -> bool:
     return tenants is not None and not tenants
 
 
-def _many(count: int, one: str, several: str) -> str:
-    return f"{_number(count)} {one if count == 1 else several}"
-
-
 def _number(count: int) -> str:
-    return f"{count:,}" if count < attention.MOST else f"{attention.MOST:,} or more"
+    return number(count) if count < attention.MOST else _("%(count)s or more") % {"count": number(attention.MOST)}
 
 
 def _list(model: str) -> str:
     return reverse(f"admin:{model}_changelist")
 
 
-DAYS = Span("days", "30 days", timedelta(days=1), 30, timedelta(days=7), "%-d %b", 1)
-GROWTH = Metric("growth", "Memories kept", "By kind.", Unit.COUNT)
+DAYS = Span("days", gettext_lazy("30 days"), timedelta(days=1), 30, timedelta(days=7), "DAY", 1)
+GROWTH = Metric("growth", gettext_lazy("Memories kept"), gettext_lazy("By kind."), Unit.COUNT)
 HYGIENE = Metric(
     "hygiene",
-    "Contradictions a day",
-    "Replaced memories, and reviews opened and decided.",
+    gettext_lazy("Contradictions a day"),
+    gettext_lazy("Replaced memories, and reviews opened and decided."),
     Unit.COUNT,
 )
-KINDS = {Kind.EPISODIC: "events", Kind.SEMANTIC: "facts", Kind.PROCEDURAL: "how-tos", Kind.CATALOG: "shared"}
+KINDS = {
+    Kind.EPISODIC: gettext_lazy("events"),
+    Kind.SEMANTIC: gettext_lazy("facts"),
+    Kind.PROCEDURAL: gettext_lazy("how-tos"),
+    Kind.CATALOG: gettext_lazy("shared"),
+}
 # The chart line to which each audit action adds.
-_HYGIENE = {**dict.fromkeys(REPLACED, "replaced"), "review.opened": "asked", "review.decided": "decided"}
+_HYGIENE = {
+    **dict.fromkeys(REPLACED, gettext_noop("replaced")),
+    "review.opened": gettext_noop("asked"),
+    "review.decided": gettext_noop("decided"),
+}
 _SAMPLED: Mapping[str, tuple[Metric, ...]] = {
-    "Recall": (named.HIT_RATIO, named.RECALL_P95),
-    "Hygiene": (named.STALENESS_P50,),
+    gettext_noop("Recall"): (named.HIT_RATIO, named.RECALL_P95),
+    gettext_noop("Hygiene"): (named.STALENESS_P50,),
 }
 
 
@@ -338,11 +399,11 @@ def groups_of(scope: TenantScope, look: Sampling, now: datetime) -> list[dict[st
     sampled = dict(charts_of(_SAMPLED, drawn_of(look, scope.names), USUAL_SPAN, now, stages=False)) if look.at else {}
     until = DAYS.until(now)
     days = [(until - DAYS.step * back).astimezone(UTC).date() for back in range(DAYS.steps, 0, -1)]
-    daily = {"Growth": _growth(tenants, days, until), "Hygiene": _hygiene(tenants, days, until)}
+    daily = {gettext_noop("Growth"): _growth(tenants, days, until), "Hygiene": _hygiene(tenants, days, until)}
     return [
         {
             "place": place,
-            "title": title,
+            "title": _(title),
             "charts": [
                 *([(daily[title], DAYS, None)] if title in daily else []),
                 *((each, USUAL_SPAN, look.at) for each in sampled.get(title, ())),
@@ -355,7 +416,7 @@ def groups_of(scope: TenantScope, look: Sampling, now: datetime) -> list[dict[st
 
 def _growth(tenants: Collection[UUID], days: list[date], until: datetime) -> Chart:
     found = kept_by_day(tenants, days)
-    return _daily(GROWTH, {words: found[kind] for kind, words in KINDS.items()}, until)
+    return _daily(GROWTH, {str(words): found[kind] for kind, words in KINDS.items()}, until)
 
 
 def _hygiene(tenants: Collection[UUID], days: list[date], until: datetime) -> Chart:
@@ -364,7 +425,7 @@ def _hygiene(tenants: Collection[UUID], days: list[date], until: datetime) -> Ch
     for place, day in enumerate(days):
         for action, name in _HYGIENE.items():
             lines[name][place] += found.get((action, day), 0)
-    return _daily(HYGIENE, lines, until)
+    return _daily(HYGIENE, {_(name): values for name, values in lines.items()}, until)
 
 
 def _daily(metric: Metric, counts: Mapping[str, list[int]], until: datetime) -> Chart:

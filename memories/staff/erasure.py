@@ -45,30 +45,34 @@ PILLS = {
     RequestState.REFUSED: "",
 }
 SENTENCES = {
-    RequestState.ASKED: "Waits for a second person to approve it.",
-    RequestState.APPROVED: "Is approved, and begins in a moment.",
-    RequestState.RUNNING: "Is being carried out.",
-    RequestState.STOPPED: "Is stopped by a legal hold; it continues when the hold is released.",
-    RequestState.DONE: "Is done: nothing is left, and the receipt says so.",
-    RequestState.REFUSED: "Was refused; nothing was erased.",
+    RequestState.ASKED: gettext_lazy("Waits for a second person to approve it."),
+    RequestState.APPROVED: gettext_lazy("Is approved, and begins in a moment."),
+    RequestState.RUNNING: gettext_lazy("Is being carried out."),
+    RequestState.STOPPED: gettext_lazy("Is stopped by a legal hold; it continues when the hold is released."),
+    RequestState.DONE: gettext_lazy("Is done: nothing is left, and the receipt says so."),
+    RequestState.REFUSED: gettext_lazy("Was refused; nothing was erased."),
 }
-HELD = "Is approved, and begins when the legal hold is released."
-NOT_BEGUN = "Is stopped by a legal hold before it began: nothing was erased. It begins when the hold is released."
+HELD = gettext_lazy("Is approved, and begins when the legal hold is released.")
+NOT_BEGUN = gettext_lazy(
+    "Is stopped by a legal hold before it began: nothing was erased. It begins when the hold is released."
+)
 # What an erasure counts, by its name in the receipt.
 COUNTED = {store.name: store.noun for store in (*STORES, OUTBOX)} | {
-    "tokens": "API tokens",
-    "keys": "search keys",
-    "logins": "signed-in browsers",
-    "copies": "copies of their memories that others could read",
-    "hygiene": "marks of how far a scan had come with them",
-    "payloads": "texts in their own audit log",
-    "payloads_elsewhere": "texts about them in other audit logs",
-    "names": "their names, addresses and ids elsewhere",
-    "access": "ways to sign in or act as them",
-    "index": "their entries in the search index",
-    "index_check": "differences between search index and database",
+    "tokens": gettext_lazy("API tokens"),
+    "keys": gettext_lazy("search keys"),
+    "logins": gettext_lazy("signed-in browsers"),
+    "copies": gettext_lazy("copies of their memories that others could read"),
+    "hygiene": gettext_lazy("marks of how far a scan had come with them"),
+    "payloads": gettext_lazy("texts in their own audit log"),
+    "payloads_elsewhere": gettext_lazy("texts about them in other audit logs"),
+    "names": gettext_lazy("their names, addresses and ids elsewhere"),
+    "access": gettext_lazy("ways to sign in or act as them"),
+    "index": gettext_lazy("their entries in the search index"),
+    "index_check": gettext_lazy("differences between search index and database"),
 }
-HOLDS = "The receipt holds: the signature is good, every question was asked again just now, and nothing is left."
+HOLDS = gettext_lazy(
+    "The receipt holds: the signature is good, every question was asked again just now, and nothing is left."
+)
 
 
 class ErasureReasonForm(forms.Form):
@@ -86,7 +90,7 @@ class EraseForm(ErasureReasonForm):
 class ErasureDecisionForm(ErasureReasonForm):
     """The decision to approve or refuse an erasure, with a reason."""
 
-    decision = forms.ChoiceField(choices=[("approve", "Approve"), ("refuse", "Refuse")])
+    decision = forms.ChoiceField(choices=[("approve", gettext_lazy("Approve")), ("refuse", gettext_lazy("Refuse"))])
 
 
 class MemberErasure(MemberView):
@@ -135,7 +139,7 @@ class AskErasure(MemberErasure):
                 self.success(_report(erasure))
                 return HttpResponseRedirect(reverse("staff:erasure_request", args=[erasure.pk]))
         else:
-            self.refuse("Nothing was erased or asked for: write the member's username to confirm it.")
+            self.refuse(_("Nothing was erased or asked for: write the member's username to confirm it."))
         return self.shown(reason=form.data.get("reason", ""), status=400)
 
 
@@ -149,7 +153,7 @@ class HoldMember(MemberView):
         held = {"tenant_id": self.member.tenant_id, "membership_id": self.member.pk}
         with self.refusals_shown():
             place_hold(self.actor, **held, reason=_reason(request))
-            self.success("From now on nothing of this member is erased or expires.")
+            self.success(_("From now on nothing of this member is erased or expires."))
         return self.redirect("erasure")
 
 
@@ -209,7 +213,7 @@ class DecideErasure(ErasureRequestView):
             raise PermissionDenied(_("Only an administrator decides."))
         form = ErasureDecisionForm(request.POST)
         if not form.is_valid():
-            self.refuse("Nothing was decided: approve or refuse.")
+            self.refuse(_("Nothing was decided: approve or refuse."))
             return self.redirect()
         with self.refusals_shown():
             if form.cleaned_data["decision"] == "approve":
@@ -218,7 +222,7 @@ class DecideErasure(ErasureRequestView):
                 self.success(_report(self.object))
             else:
                 refuse_erasure(self.actor, request_id=self.object.pk, reason=form.cleaned_data["reason"])
-                self.success("The erasure is refused; nothing was erased.")
+                self.success(_("The erasure is refused; nothing was erased."))
         return self.redirect()
 
 
@@ -247,7 +251,7 @@ class VerifyReceipt(ErasureReceipt):
         if verdict.ok:
             self.success(HOLDS)
         else:
-            self.refuse(f"The receipt does not hold. {' '.join(verdict.troubles)}")
+            self.refuse(_("The receipt does not hold. %(why)s") % {"why": " ".join(verdict.troubles)})
         return self.redirect()
 
 
@@ -281,7 +285,7 @@ class ReleaseHold(LegalHoldView):
             raise PermissionDenied(_("Only an administrator releases a legal hold."))
         with self.refusals_shown():
             release_hold(self.actor, hold_id=self.object.pk, reason=_reason(request))
-            self.success("The hold is released.")
+            self.success(_("The hold is released."))
         return HttpResponseRedirect(reverse("staff:legal_hold", args=[self.object.pk]))
 
 
@@ -314,7 +318,7 @@ class HoldTenant(FormMixin[HoldTenantForm], ProcessFormView, StaffView):
         except REFUSALS as error:
             self.refuse(error)
             return self.render(form=form, status=400)
-        self.success("From now on nothing of this tenant is erased or expires.")
+        self.success(_("From now on nothing of this tenant is erased or expires."))
         return HttpResponseRedirect(reverse("staff:legal_hold", args=[hold.pk]))
 
     def form_invalid(self, form: HoldTenantForm) -> HttpResponse:  # noqa: ARG002
@@ -334,14 +338,16 @@ def _sentence(erasure: ErasureRequest, *, held: bool) -> str:
     if state is RequestState.APPROVED and held:
         return HELD
     if state is RequestState.APPROVED and (left := _left(erasure)):
-        return f"Is approved, and begins in {timeuntil(timezone.now() + left)}. Until then it can be withdrawn."
-    return SENTENCES[state]
+        return _("Is approved, and begins in %(time)s. Until then it can be withdrawn.") % {
+            "time": timeuntil(timezone.now() + left)
+        }
+    return str(SENTENCES[state])
 
 
 def _report(erasure: ErasureRequest) -> str:
     """The state of the request as a sentence for the message after a decision."""
     sentence = _sentence(erasure, held=on_hold(owner_of(erasure.membership)))
-    return f"The erasure {sentence[0].lower()}{sentence[1:]}"
+    return _("The erasure %(state)s") % {"state": f"{sentence[0].lower()}{sentence[1:]}"}
 
 
 def _left(erasure: ErasureRequest) -> timedelta:

@@ -15,6 +15,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from memories.models import CHAINED_MODELS, ExportRequest, RequestState
 from memories.selectors.exports import asked_lately, exports_of, to_take
@@ -84,7 +85,7 @@ class AskExport(MemberView):
             asked = ask_export(self.actor, membership_id=self.member.pk, reason=reason)
             waits = asked.state == RequestState.ASKED
             self.success(
-                "The export is asked for; a second person approves it." if waits else "You can download it now."
+                _("The export is asked for; a second person approves it.") if waits else _("You can download it now.")
             )
         return self.redirect("exporting")
 
@@ -107,24 +108,24 @@ class ExportRequestView(TenantObjectView[ExportRequest]):
 class DecideExport(ExportRequestView):
     """POST: approve a request for a whole memory, or withdraw it."""
 
-    def post(self, request: HttpRequest, **_: object) -> HttpResponse:
+    def post(self, request: HttpRequest, **__: object) -> HttpResponse:
         with self.refusals_shown():
             match request.POST.get("decision"):
                 case "approve":
                     approve(self.actor, ExportRequest, self.object.pk)
-                    self.success("The export is approved; who asked for it can download it once, for a day.")
+                    self.success(_("The export is approved; who asked for it can download it once, for a day."))
                 case "refuse":
                     refuse(self.actor, ExportRequest, self.object.pk)
-                    self.success("The export is refused; nothing left.")
+                    self.success(_("The export is refused; nothing left."))
                 case _:
-                    self.refuse("Nothing was decided: approve or refuse.")
+                    self.refuse(_("Nothing was decided: approve or refuse."))
         return self.back()
 
 
 class Export(ExportRequestView):
     """POST: download the archive of a member's whole memory, once."""
 
-    def post(self, request: HttpRequest, **_: object) -> HttpResponseBase:
+    def post(self, request: HttpRequest, **__: object) -> HttpResponseBase:
         try:
             pieces = export_member(
                 self.object,
@@ -133,7 +134,7 @@ class Export(ExportRequestView):
                 request_id=request_id_of(request),
             )
         except (ImproperlyConfigured, Forbidden) as error:
-            self.refuse(f"Nothing was exported. {error}")
+            self.refuse(_("Nothing was exported. %(why)s") % {"why": error})
             return self.back()
         return download(pieces, "member")
 
@@ -156,6 +157,6 @@ class ChainExportView(StaffView):
         except Forbidden as error:
             raise PermissionDenied from error
         except ImproperlyConfigured as error:
-            self.refuse(f"Nothing was exported. {error}")
+            self.refuse(_("Nothing was exported. %(why)s") % {"why": error})
             return HttpResponseRedirect(reverse("staff:history", args=[kind, memory_id]))
         return download(pieces, "history")

@@ -17,8 +17,10 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.translation import gettext as _
 
 from memories.models import CHAINED_MODELS
+from memories.presenting.markup import duration, number
 from memories.selectors.history.chains import ChainsReport, chain_of_owner, verify_rows
 from memories.selectors.history.rows import READING_FAILS, owner_of_row, unreadable_rows
 from memories.selectors.history.stories import (
@@ -93,7 +95,7 @@ class HistoryPage(ChainPage):
         self.template_name = "admin/memories/history/unread.html"
         story = Story(self.kind, self.owner, self.memory_id, (), (), (), (), {})
         badges = self._badges(story)
-        return self.render(title="A state that cannot be read", unread=unread, badges=badges, alarms=alarms(badges))
+        return self.render(title=_("A state that cannot be read"), unread=unread, badges=badges, alarms=alarms(badges))
 
     def _chain(self) -> TemplateResponse:
         if self.state is None:
@@ -114,7 +116,7 @@ class HistoryPage(ChainPage):
             faults={each.memory_id: each.problem for each in reversed(faults.faults) if each.memory_id},
         )
         return self.render(
-            title="History of a fact" if self.kind is Kind.SEMANTIC else "History of a how-to",
+            title=_("History of a fact") if self.kind is Kind.SEMANTIC else _("History of a how-to"),
             story=story,
             view=view_of(self._in_reach(story), around),
             kind=self.kind,
@@ -225,11 +227,14 @@ def _verified(what: str, owner: Owner, staff: User) -> list[ChainCheck]:
 
 def _result(check: ChainCheck) -> str:
     """The result of a verification in a sentence."""
-    what = "The audit log" if check.what == Checked.AUDIT else "The supersession"
+    what = _("The audit log") if check.what == Checked.AUDIT else _("The supersession")
     if check.ok:
-        return f"{what} was verified: {check.count} good, in {check.took_ms:.0f} ms."
-    at = f" at event {check.first_bad} (id {check.event_id})" if check.event_id else ""
-    return f"{what} is broken{at}: {why_broken(check)}."
+        done = {"what": what, "count": number(check.count), "took": duration(check.took_ms)}
+        return _("%(what)s was verified: %(count)s good, in %(took)s.") % done
+    broken = {"what": what, "why": why_broken(check), "number": check.first_bad, "id": check.event_id}
+    if check.event_id:
+        return _("%(what)s is broken at event %(number)s (id %(id)s): %(why)s.") % broken
+    return _("%(what)s is broken: %(why)s.") % broken
 
 
 def _event_url(check: ChainCheck | None) -> str:

@@ -16,11 +16,12 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.functional import cached_property
 from django.utils.http import urlencode
+from django.utils.text import format_lazy
 from django.utils.translation import gettext as _
 
 from memories.errors import InvalidInput
 from memories.models import Fact
-from memories.presenting.lines import did, ending_of, headline, state_word
+from memories.presenting.lines import did, ending_of, headline, state_look, state_word
 from memories.selectors.history.chains import BrokenChain, NamedMemory, broken_chains, named_by
 from memories.selectors.history.listing import (
     ChainedRow,
@@ -49,7 +50,7 @@ from tenants.principals import reading_principal
 
 SHARED = "shared"
 _LONGEST = 200
-_UNKNOWN = "Search for something else."
+_UNKNOWN = gettext_lazy("Search for something else.")
 
 
 class HistoryForm(forms.Form):
@@ -60,7 +61,7 @@ class HistoryForm(forms.Form):
         required=False,
         max_length=_LONGEST,
         error_messages={
-            "max_length": f"Search for at most {_LONGEST} characters.",
+            "max_length": format_lazy(gettext_lazy("Search for at most {most} characters."), most=_LONGEST),
             "null_characters_not_allowed": _UNKNOWN,
         },
     )
@@ -118,6 +119,16 @@ class HistoryForm(forms.Form):
         return str(field.label if field else error.field), error.reason
 
 
+_OUTCOMES = {
+    StateOutcome.NATURAL: gettext_lazy("natural"),
+    StateOutcome.HARSH: gettext_lazy("harsh"),
+    StateOutcome.RETIRED: gettext_lazy("retired"),
+    StateOutcome.MERGED: gettext_lazy("merged"),
+    StateOutcome.UNDONE: gettext_lazy("undone"),
+    StateOutcome.PROMOTED: gettext_lazy("promoted"),
+}
+
+
 class Histories(StaffView):
     """The list, newest first; if rows were tampered with so that they cannot be read, the page lists those instead."""
 
@@ -134,7 +145,7 @@ class Histories(StaffView):
             if may_see(self.staff, scope.chosen.pk if scope.chosen else None, AUDITS)
             else None,
             "actors": [kind.value for kind in ActorKind],
-            "outcomes": [each.value for each in StateOutcome],
+            "outcomes": list(_OUTCOMES.items()),
         }
         try:
             by = form.filter_within(scope)
@@ -193,8 +204,9 @@ def _line(found: HistoryRow, names: ActorNames, *, with_words: bool) -> dict[str
         "words": headline(row) if with_words else "",
         "became": _words(found.successor) if with_words else "",
         "state": state_word(row),
+        "look": state_look(row),
         "ending": ending_of(row, staff=True),
-        "whose": row.user.speaker if row.user else "shared",
+        "whose": row.user.speaker if row.user else _("shared"),
         "who": names.who(event) if event else "",
         "did": _did(event, found.successor) if event else "",
         "at": row.superseded_at or row.learned_at,
@@ -239,9 +251,9 @@ def _lines(found: Sequence[BrokenChain]) -> list[dict[str, Any]]:
     for each in found:
         tenant = tenants.get(each.tenant_id) if each.tenant_id else None
         if each.user_id:
-            whose = people.get((each.tenant_id, each.user_id)) or f"Member {str(each.user_id)[:8]}"
+            whose = people.get((each.tenant_id, each.user_id)) or _("Member %(id)s") % {"id": str(each.user_id)[:8]}
         else:
-            whose = "What the tenant shares, and its own affairs" if each.tenant_id else PLATFORM_NAME
+            whose = _("What the tenant shares, and its own affairs") if each.tenant_id else PLATFORM_NAME
         badges = []
         for check in each.checks:
             exists = (check.event_id, check.chain) in there
@@ -269,9 +281,9 @@ def _links(each: BrokenChain, tenant: Tenant | None, named: Mapping[int, NamedMe
     for check in each.checks:
         if check.what == Checked.AUDIT:
             member = {"member": str(each.user_id)} if each.user_id else {}
-            yield "Its audit log", f"{reverse('admin:tenants_auditevent_changelist')}?{urlencode(asked | member)}"
+            yield _("Its audit log"), f"{reverse('admin:tenants_auditevent_changelist')}?{urlencode(asked | member)}"
             continue
         if memory := named.get(check.pk):
-            yield "The history that it names", history_url(memory.kind, memory.id)
+            yield _("The history that it names"), history_url(memory.kind, memory.id)
         whose = {"member": str(each.user_id or SHARED), "all": "1"}
-        yield "All histories", f"{reverse('staff:histories')}?{urlencode(asked | whose)}"
+        yield _("All histories"), f"{reverse('staff:histories')}?{urlencode(asked | whose)}"

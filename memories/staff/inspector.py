@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 
 from django import forms
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from memories.constants import FIRST_YEAR, LAST_YEAR
 from memories.selectors.erasure import is_erased
@@ -24,62 +25,79 @@ from memories.selectors.staff.inspecting import (
 )
 from memories.staff.base import LiveMemberView, first_page_of
 from memories.types import ALL_KINDS, CURRENT, Kind, Status
+from memoryhub.languages import gettext_lazy
 from tenants.principal import ADMINISTERS
 
 PAGE_SIZE = 20
 _LONGEST = 200
 _TITLES = {
-    Kind.EPISODIC: ("Events", "event", "Events"),
-    Kind.SEMANTIC: ("Facts", "fact", "Facts"),
-    Kind.PROCEDURAL: ("How-tos", "how-to", "How-tos"),
-    Kind.CATALOG: ("Shared catalog", "entry", "Entries"),
+    Kind.EPISODIC: (gettext_lazy("Events"), gettext_lazy("Events")),
+    Kind.SEMANTIC: (gettext_lazy("Facts"), gettext_lazy("Facts")),
+    Kind.PROCEDURAL: (gettext_lazy("How-tos"), gettext_lazy("How-tos")),
+    Kind.CATALOG: (gettext_lazy("Shared catalog"), gettext_lazy("Entries")),
 }
 _WILL_APPEAR = {
-    Kind.EPISODIC: "What this member says to the agent appears here, word for word.",
-    Kind.SEMANTIC: "Facts appear here when the agent learns something lasting, or when somebody writes one.",
-    Kind.PROCEDURAL: "How-tos appear here when a task taught the agent what works, with how often it did.",
-    Kind.CATALOG: "Articles and product data that everybody here can read appear here once they are imported.",
+    Kind.EPISODIC: gettext_lazy("What this member says to the agent appears here, word for word."),
+    Kind.SEMANTIC: gettext_lazy(
+        "Facts appear here when the agent learns something lasting, or when somebody writes one."
+    ),
+    Kind.PROCEDURAL: gettext_lazy(
+        "How-tos appear here when a task taught the agent what works, with how often it did."
+    ),
+    Kind.CATALOG: gettext_lazy(
+        "Articles and product data that everybody here can read appear here once they are imported."
+    ),
 }
-_ERASED = "Nothing appears here any more: this member was erased."
+_ERASED = gettext_lazy("Nothing appears here any more: this member was erased.")
 _CANNOT = {
-    (Kind.EPISODIC, "key"): "Events have no key.",
-    (Kind.EPISODIC, "category"): "Events have no category.",
-    (Kind.EPISODIC, "whose"): "Events are shared with nobody.",
-    (Kind.PROCEDURAL, "key"): "How-tos have no key.",
-    (Kind.CATALOG, "key"): "The catalog has no keys.",
-    (Kind.CATALOG, "category"): "The catalog has no categories.",
-    (Kind.CATALOG, "session_id"): "Nothing in the catalog comes from a conversation.",
-    (Kind.CATALOG, "whose"): "The catalog belongs to no task.",
+    (Kind.EPISODIC, "key"): gettext_lazy("Events have no key."),
+    (Kind.EPISODIC, "category"): gettext_lazy("Events have no category."),
+    (Kind.EPISODIC, "whose"): gettext_lazy("Events are shared with nobody."),
+    (Kind.PROCEDURAL, "key"): gettext_lazy("How-tos have no key."),
+    (Kind.CATALOG, "key"): gettext_lazy("The catalog has no keys."),
+    (Kind.CATALOG, "category"): gettext_lazy("The catalog has no categories."),
+    (Kind.CATALOG, "session_id"): gettext_lazy("Nothing in the catalog comes from a conversation."),
+    (Kind.CATALOG, "whose"): gettext_lazy("The catalog belongs to no task."),
 }
 _STATES = {
-    StateFilter.ANY: "All",
-    StateFilter.CURRENT: "Current",
-    StateFilter.STALE: "Stale",
-    StateFilter.SUPERSEDED: "Replaced",
-    StateFilter.EVICTED: "Evicted",
-    StateFilter.FLAGGED: "Flagged",
+    StateFilter.ANY: gettext_lazy("All"),
+    StateFilter.CURRENT: gettext_lazy("Current"),
+    StateFilter.STALE: gettext_lazy("Stale"),
+    StateFilter.SUPERSEDED: gettext_lazy("Replaced"),
+    StateFilter.EVICTED: gettext_lazy("Evicted"),
+    StateFilter.FLAGGED: gettext_lazy("Flagged"),
 }
 _OWNERS = {
-    OwnerFilter.OWN: "Own",
-    OwnerFilter.TASK: "In a task",
-    OwnerFilter.TENANT: "Shared here",
-    OwnerFilter.GLOBAL: "Shared with all",
+    OwnerFilter.OWN: gettext_lazy("Own"),
+    OwnerFilter.TASK: gettext_lazy("In a task"),
+    OwnerFilter.TENANT: gettext_lazy("Shared here"),
+    OwnerFilter.GLOBAL: gettext_lazy("Shared with all"),
 }
-_A_DAY = {"invalid": "is a day such as 2026-03-05"}
+_A_DAY = {"invalid": gettext_lazy("is a day such as 2026-03-05")}
 _NAMES = {"session_id": "session", "since": "from", "until": "to"}
 
 
 class InspectorForm(forms.Form):
     """The filters of a URL. `problems` names the invalid ones, which are ignored."""
 
-    q = forms.CharField(label="Words", required=False, max_length=_LONGEST)
-    show = forms.ChoiceField(label="State", required=False, choices=[(each.value, each.value) for each in StateFilter])
-    whose = forms.ChoiceField(label="Whose", required=False, choices=[(each.value, each.value) for each in OwnerFilter])
-    category = forms.CharField(label="Category", required=False, max_length=_LONGEST)
-    key = forms.CharField(label="About", required=False, max_length=_LONGEST)
-    session_id = forms.UUIDField(label="Conversation", required=False, error_messages={"invalid": "is named by an id"})
-    since = forms.DateField(label="From", required=False, input_formats=["%Y-%m-%d"], error_messages=_A_DAY)
-    until = forms.DateField(label="To", required=False, input_formats=["%Y-%m-%d"], error_messages=_A_DAY)
+    q = forms.CharField(label=gettext_lazy("Words"), required=False, max_length=_LONGEST)
+    show = forms.ChoiceField(
+        label=gettext_lazy("State"), required=False, choices=[(each.value, each.value) for each in StateFilter]
+    )
+    whose = forms.ChoiceField(
+        label=gettext_lazy("Whose"), required=False, choices=[(each.value, each.value) for each in OwnerFilter]
+    )
+    category = forms.CharField(label=gettext_lazy("Category"), required=False, max_length=_LONGEST)
+    key = forms.CharField(label=gettext_lazy("About"), required=False, max_length=_LONGEST)
+    session_id = forms.UUIDField(
+        label=gettext_lazy("Conversation"),
+        required=False,
+        error_messages={"invalid": gettext_lazy("is named by an id")},
+    )
+    since = forms.DateField(
+        label=gettext_lazy("From"), required=False, input_formats=["%Y-%m-%d"], error_messages=_A_DAY
+    )
+    until = forms.DateField(label=gettext_lazy("To"), required=False, input_formats=["%Y-%m-%d"], error_messages=_A_DAY)
 
     def add_prefix(self, field_name: str) -> str:
         """The name of a field in the URL."""
@@ -100,10 +118,14 @@ class InspectorForm(forms.Form):
             error = errors[0]
             reason = " ".join(map(str, error.messages))
             if choices:
-                reason = f"is one of {', '.join(str(value) for value, _ in choices if value)}"
+                reason = _("is one of %(choices)s") % {
+                    "choices": ", ".join(str(value) for value, __ in choices if value)
+                }
             elif error.code in ("max_length", "null_characters_not_allowed"):
-                reason = f"has to be a text of at most {_LONGEST} characters"
-            found.append(f"{self.fields[name].label} {reason}; it was left out.")
+                reason = _("has to be a text of at most %(most)s characters") % {"most": _LONGEST}
+            found.append(
+                _("%(filter)s %(reason)s; it was left out.") % {"filter": self.fields[name].label, "reason": reason}
+            )
         return found
 
     @cached_property
@@ -144,7 +166,7 @@ class Inspector(LiveMemberView):
 
     reads = "inspector"
     tab = "inspector"
-    title = "Memory"
+    title = gettext_lazy("Memory")
     template_name = "admin/memories/member/inspector.html"
     part_template = "admin/memories/member/_inspector.html"
     refresh_url = "inspector_live"
@@ -173,7 +195,7 @@ class Inspector(LiveMemberView):
         for kind, cursor in cursors.items():
             pages[kind], fault = first_page_of(inspected(self.principal, kind, form.filter), cursor, limit=PAGE_SIZE)
             if fault:
-                problems.append("The address names a page that does not exist; this is the first one.")
+                problems.append(_("The address names a page that does not exist; this is the first one."))
                 cursors[kind] = ""
         views = self.counted_views([row for page in pages.values() for row in page.rows])
         erased = not self.member.is_active and is_erased(self.member.pk)
@@ -187,12 +209,11 @@ class Inspector(LiveMemberView):
             rows = tuple(view for view in views if view.kind is kind)
             total = counts[kind].total()
             more = bool(page.next_cursor or cursors[kind])
-            title, noun, name = _TITLES[kind]
+            title, name = _TITLES[kind]
             columns.append(
                 {
                     "kind": kind,
                     "title": title,
-                    "noun": noun,
                     "name": name,
                     "rows": rows,
                     "found": f"{len(rows)}{'+' if more else ''}" if form.given else "",
@@ -228,8 +249,8 @@ def _state_facets(
 def _empty(form: InspectorForm, kind: Kind, total: int) -> str:
     beyond = form.filter.out_of_reach_of(kind)
     if beyond:
-        return " ".join(_CANNOT[kind, name] for name in beyond)
-    return "Nothing here fits the filters." if form.given and total else _WILL_APPEAR[kind]
+        return " ".join(str(_CANNOT[kind, name]) for name in beyond)
+    return _("Nothing here fits the filters.") if form.given and total else _WILL_APPEAR[kind]
 
 
 def _midnight(day: date | None, *, later: int = 0) -> datetime | None:

@@ -13,6 +13,7 @@ from memories.attributes.items import Labels, labels_in, path_of
 from memories.errors import InvalidInput, existing
 from memories.presenting.lines import did
 from memories.presenting.memory import flags_of
+from memories.presenting.reasons import reason_words
 from memories.selectors.history.stories import event_reason
 from memories.selectors.items import is_there
 from memories.selectors.memories import history_of
@@ -82,7 +83,8 @@ class ItemPage(MemberView):
             value=_shown(item.content) if item.value else "",
             flags=flags_of(item.sensitivity),
             changes=[
-                (event, names.who(event), did(event.action), event_reason(event), _after(event)) for event in page.rows
+                (event, names.who(event), did(event.action), reason_words(event_reason(event)), _after(event))
+                for event in page.rows
             ],
             next_cursor=page.next_cursor,
         )

@@ -11,11 +11,14 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from memories.metrics import definitions as named
+from memories.metrics.alert_definitions import ALERTS
 from memories.metrics.alerts import LONGEST_GAP, AlertState, MetricReading
 from memories.metrics.charting import FRAME, SPANS, USUAL_SPAN, Chart, Span, chart, condition, placed, shown, stepped
-from memories.metrics.definitions import ALERTS, STAGES, TOTAL, Alert, Metric
+from memories.metrics.definitions import STAGES, TOTAL, Alert, Metric
 from memories.metrics.sampling import Sampling, course, last_look, looks
 from memories.staff.base import StaffView
 from memoryhub.languages import gettext_lazy
@@ -26,16 +29,16 @@ MOST_LINES = 5
 MOST_LISTED = 50
 
 GROUPS: Mapping[str, tuple[Metric, ...]] = {
-    "Recall": (
+    gettext_noop("Recall"): (
         *(named.HIT_RATIO, named.RECALLS, named.RECALL_P95, named.RECALL_P50, named.MEMORY_TOKENS, named.TURNS),
         *(named.RECALL_MODEL_TOKENS, named.STOOD_IN),
     ),
-    "Writing": (
+    gettext_noop("Writing"): (
         *(named.WRITES, named.REMEMBERED, named.DEDUP_RATIO, named.CONTRADICTIONS, named.BLOCKED, named.MASKED),
         *(named.EXPORTS, named.EXPORTS_REFUSED),
     ),
-    "What is kept": (named.STALENESS_P50, named.STALENESS_P95, named.SCORED_FACTS, named.OPEN_SCOPES),
-    "Behind the answers": (
+    gettext_noop("What is kept"): (named.STALENESS_P50, named.STALENESS_P95, named.SCORED_FACTS, named.OPEN_SCOPES),
+    gettext_noop("Behind the answers"): (
         *(named.INDEX_LAG, named.INDEX_WAITING, named.CONSOLIDATION_LAG, named.WAITING_EPISODES),
         *(named.CONSOLIDATION_OVERDUE, named.CONSOLIDATION_FAILURES, named.CONSOLIDATION_COST, named.GIVEN_UP),
         *(named.RECORD_FINDINGS, named.ERASURES_FAILING, named.REFUSED_REQUESTS, named.UNLIMITED_REQUESTS),
@@ -79,7 +82,9 @@ def metrics_page(scope: TenantScope, span: Span, now: datetime) -> dict[str, Any
         "pending": sum(not each.fires for each in look.standings),
         "more": max(0, len(look.standings) - MOST_LISTED),
         "quiet": [(alert, condition(alert), _lasting(alert)) for alert in ALERTS if alert.name not in known],
-        "groups": charts_of(GROUPS, drawn, span, now, stages=True) if look.at else (),
+        "groups": [(_(title), charts) for title, charts in charts_of(GROUPS, drawn, span, now, stages=True)]
+        if look.at
+        else (),
         "shown": list(drawn.values()),
         "hidden": scope.count - sum(1 for tenant_id in drawn if tenant_id),
     }
@@ -164,7 +169,7 @@ def _alarm(standing: AlertState, names: Mapping[UUID | None, str], scope: Tenant
         "value": shown(standing.value, alert.metric.unit),
         "beyond": condition(alert),
         "since": standing.since,
-        "do": _with_code(alert.do),
+        "do": _with_code(str(alert.do)),
     }
 
 
@@ -177,8 +182,9 @@ def _with_code(text: str) -> SafeString:
 def _lasting(alert: Alert) -> str:
     parts = []
     if alert.lasting:
-        parts.append(f"for {shown(alert.lasting.total_seconds(), named.Unit.SECONDS)}")
+        parts.append(_("for %(time)s") % {"time": shown(alert.lasting.total_seconds(), named.Unit.SECONDS)})
     if alert.at_least is not None:
         metric, minimum = alert.at_least
-        parts.append(f"with {minimum:g} {metric.title.lower()} or more")
+        least = {"metric": metric.title, "least": shown(minimum, metric.unit)}
+        parts.append(_("with at least %(least)s of “%(metric)s”") % least)
     return ", ".join(parts)

@@ -7,46 +7,48 @@ from typing import Any
 from django.contrib import admin
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
+from django.utils.translation import gettext as _
 
+from memoryhub.languages import gettext_lazy
 from tenants.admin.scoping import roles_held, signed_in
 from tenants.principal import AUDITS, READS_HISTORY, READS_MEMORY
 
 # (group, ((title, icon, page), …)); a page is a model label, which links its admin list, or a URL name of a staff view.
 _GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
     (
-        "Support",
+        gettext_lazy("Support"),
         (
-            ("Members' memory", "semantic", "memories.membermemory"),
-            ("Cases", "flag", "staff:cases"),
-            ("Consolidation runs", "merge", "memories.consolidationrun"),
-            ("Index and queue", "index", "memories.outboxentry"),
-            ("Reviews", "scales", "memories.reviewitem"),
+            (gettext_lazy("Members' memory"), "semantic", "memories.membermemory"),
+            (gettext_lazy("Cases"), "flag", "staff:cases"),
+            (gettext_lazy("Consolidation runs"), "merge", "memories.consolidationrun"),
+            (gettext_lazy("Index and queue"), "index", "memories.outboxentry"),
+            (gettext_lazy("Reviews"), "scales", "memories.reviewitem"),
         ),
     ),
     (
-        "History",
+        gettext_lazy("History"),
         (
-            ("History of facts", "timeline", "staff:histories"),
-            ("Audit log", "log", "tenants.auditevent"),
-            ("Audit reports", "report", "staff:audit_reports"),
-            ("Verification", "admin", "staff:tenant_checks"),
-            ("Erasure", "gone", "memories.erasurerequest"),
-            ("Legal holds", "lock", "memories.legalhold"),
-            ("Metrics", "chart", "staff:metrics"),
+            (gettext_lazy("History of facts"), "timeline", "staff:histories"),
+            (gettext_lazy("Audit log"), "log", "tenants.auditevent"),
+            (gettext_lazy("Audit reports"), "report", "staff:audit_reports"),
+            (gettext_lazy("Verification"), "admin", "staff:tenant_checks"),
+            (gettext_lazy("Erasure"), "gone", "memories.erasurerequest"),
+            (gettext_lazy("Legal holds"), "lock", "memories.legalhold"),
+            (gettext_lazy("Metrics"), "chart", "staff:metrics"),
         ),
     ),
     (
-        "Administration",
+        gettext_lazy("Administration"),
         (
-            ("Members", "people", "tenants.membership"),
-            ("Invitations", "mail", "tenants.invitation"),
-            ("Identity providers", "door", "tenants.identityprovider"),
-            ("API tokens", "key", "tenants.apitoken"),
-            ("Memory policies", "edit", "memories.memorypolicy"),
-            ("Expiry rules", "clock", "memories.expiryrule"),
-            ("Recall thresholds", "tune", "memories.thresholdproposal"),
-            ("Tenants", "building", "tenants.tenant"),
-            ("Users", "person", "tenants.user"),
+            (gettext_lazy("Members"), "people", "tenants.membership"),
+            (gettext_lazy("Invitations"), "mail", "tenants.invitation"),
+            (gettext_lazy("Identity providers"), "door", "tenants.identityprovider"),
+            (gettext_lazy("API tokens"), "key", "tenants.apitoken"),
+            (gettext_lazy("Memory policies"), "edit", "memories.memorypolicy"),
+            (gettext_lazy("Expiry rules"), "clock", "memories.expiryrule"),
+            (gettext_lazy("Recall thresholds"), "tune", "memories.thresholdproposal"),
+            (gettext_lazy("Tenants"), "building", "tenants.tenant"),
+            (gettext_lazy("Users"), "person", "tenants.user"),
         ),
     ),
 )
@@ -67,7 +69,7 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
     if staff.is_superuser or not roles_held(request).isdisjoint(AUDITS):
         open_to |= {"staff:audit_reports", "staff:tenant_checks"}
     groups: list[dict[str, Any]] = [
-        {"title": "", "items": [_link("What needs attention", "home", reverse("admin:index"))]}
+        {"title": "", "items": [_link(_("What needs attention"), "home", reverse("admin:index"))]}
     ]
     for title, entries in _GROUPS:
         links = [_link(words, icon, _list(page)) for words, icon, page in entries if page in open_to]

@@ -11,10 +11,13 @@ from uuid import UUID
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.text import capfirst
+from django.utils.translation import gettext as _
 
 from memories.models import Episode, Fact, Playbook
 from memories.presenting.lines import did, ending_of
+from memories.presenting.markup import number
 from memories.presenting.memory import details_of
+from memories.presenting.reasons import reason_words
 from memories.selectors.history.stories import event_reason, supporting_episodes
 from memories.selectors.memories import Memory, chain_of, find_memory, has_original, history_of, is_shared
 from memories.selectors.reviews import review_about
@@ -66,7 +69,7 @@ class RecordPage(LiveMemberView):
 
     def get(self, request: HttpRequest, memory_id: UUID) -> HttpResponse:
         self.memory: Memory = find_memory(self.principal, memory_id)
-        self.title = f"One {_NOUNS[self.memory.kind]}"
+        self.title = capfirst(_NOUNS[self.memory.kind])
         target = {"target_kind": self.memory.kind.value, "target_id": memory_id}
         if self.live:
             note_refresh(self.principal, "record", **target)  # type: ignore[arg-type]  # a kind and an id
@@ -136,7 +139,7 @@ class RecordPage(LiveMemberView):
                 logged[-1] |= {"times": logged[-1]["times"] + 1, "sequence": event.sequence}
                 continue
             place = {"at": event.created_at, "sequence": event.sequence, "look": look, "times": 1}
-            logged.append({"sentence": sentence, "reason": event_reason(event), **place})
+            logged.append({"sentence": sentence, "reason": reason_words(event_reason(event)), **place})
         return logged
 
 
@@ -150,9 +153,9 @@ def _columns(memory: Memory) -> Iterator[tuple[str, str]]:
 def _stored(value: object) -> str:
     """Format a stored value; of binary values only the length."""
     if value is None or value == "":
-        return "none"
+        return _("none")
     if isinstance(value, bytes | memoryview):
-        return f"{len(value):,} bytes"
+        return _("%(count)s bytes") % {"count": number(len(value))}
     if isinstance(value, datetime):
         return f"{timezone.localtime(value):%Y-%m-%d %H:%M:%S %Z}"
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else str(value)

@@ -19,7 +19,6 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop as noop
 
 from memories.errors import Blocked, InvalidInput
 from memories.hygiene.ageing import AGE_WEIGHT, CONTRADICTION_WEIGHT, DISUSE_WEIGHT, age, disuse, staleness
@@ -27,6 +26,7 @@ from memories.hygiene.sensitivity import findings
 from memories.models import Fact, ReviewDecision, ReviewItem, ReviewKind
 from memories.presenting.lines import state_word
 from memories.presenting.memory import compared, source_words
+from memories.presenting.reasons import reason_words
 from memories.selectors.history.stories import event_reason, supporting_episodes
 from memories.selectors.memories import chain_of, history_of
 from memories.selectors.retention import rows_of, standing_of, surroundings_of, use_by
@@ -59,7 +59,7 @@ _DONE: Mapping[ReviewDecision, str] = {
 QUESTIONS: Mapping[ReviewKind, str] = {
     ReviewKind.CONTRADICTION: gettext_lazy("Which one holds?"),
     ReviewKind.EVICTION: gettext_lazy("Should it go?"),
-    ReviewKind.CORRECTION: noop("Is the correction right?"),
+    ReviewKind.CORRECTION: gettext_lazy("Is the correction right?"),
 }
 
 
@@ -101,10 +101,10 @@ class ReviewItemPage(TenantObjectView[ReviewItem]):
     def rows(self) -> QuerySet[ReviewItem]:
         return ReviewItem.objects.unscoped("staff look at their tenants").filter(Q(user=None) | has_active_member())
 
-    def get(self, request: HttpRequest, **_: object) -> HttpResponse:  # noqa: ARG002
+    def get(self, request: HttpRequest, **__: object) -> HttpResponse:  # noqa: ARG002
         return self.show()
 
-    def post(self, request: HttpRequest, **_: object) -> HttpResponse:
+    def post(self, request: HttpRequest, **__: object) -> HttpResponse:
         item, form = self.object, AnswerForm(request.POST)
         try:
             answer = form.answer
@@ -149,14 +149,20 @@ class UndoReview(ReviewItemPage):
 
     http_method_names = ["post"]
 
-    def post(self, request: HttpRequest, **_: object) -> HttpResponse:
+    def post(self, request: HttpRequest, **__: object) -> HttpResponse:
         item = self.object
         with self.refusals_shown():
             undo_decision(decider(request, item), item_id=item.pk)
             evicted = item.decision == ReviewDecision.EVICT
-            done = "the memory is recalled again" if evicted else "all is as it was"
-            also = " It counts as confirmed just now." if evicted and item.first_id else ""
-            self.success(f"Undone: {done}, and the review is open.{also}")
+            if evicted and item.first_id:
+                done = _(
+                    "Undone: the memory is recalled again, and the review is open. It counts as confirmed just now."
+                )
+            elif evicted:
+                done = _("Undone: the memory is recalled again, and the review is open.")
+            else:
+                done = _("Undone: all is as it was, and the review is open.")
+            self.success(done)
         return HttpResponseRedirect(review_url(item.pk))
 
 
@@ -216,7 +222,7 @@ def _in_person(request: HttpRequest, membership: Membership) -> Principal:
 def sides_of(principal: Principal | None, item: ReviewItem) -> list[dict[str, Any]]:
     """The memories of an item with source and history; without a principal, only the memories and their source."""
     found = compared(item)
-    names = ("The older one", "The newer one") if len(found) > 1 else ("",)
+    names = (_("The older one"), _("The newer one")) if len(found) > 1 else ("",)
     sides = []
     for (row, pieces), name in zip(found, names, strict=True):
         side: dict[str, Any] = {
@@ -232,7 +238,7 @@ def sides_of(principal: Principal | None, item: ReviewItem) -> list[dict[str, An
             side |= {
                 "episodes": episodes,
                 "chain": chain_of(principal, row.kind, row.pk),
-                "events": [(each, event_reason(each)) for each in events],
+                "events": [(each, reason_words(event_reason(each))) for each in events],
             }
         sides.append(side)
     return sides
@@ -256,10 +262,10 @@ def parts_of(item: ReviewItem, *, now: datetime) -> list[tuple[str, float, float
     standing = standing_of(found[0], surroundings_of(owner, use_by(owner, now)), now=now)
     unused = disuse(standing.uses, standing.since, now=now) if standing.asked else 0.0
     return [
-        ("Age", age(standing.confirmed_at, standing.due_at, now=now), AGE_WEIGHT),
-        ("Disuse", unused, DISUSE_WEIGHT),
-        ("Open contradiction", float(standing.contradicted), CONTRADICTION_WEIGHT),
-        ("Staleness now", staleness(standing, now=now), None),
+        (_("Age"), age(standing.confirmed_at, standing.due_at, now=now), AGE_WEIGHT),
+        (_("Disuse"), unused, DISUSE_WEIGHT),
+        (_("Open contradiction"), float(standing.contradicted), CONTRADICTION_WEIGHT),
+        (_("Staleness now"), staleness(standing, now=now), None),
     ]
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
 
 from memories.models import ConsolidationRun, RunState, Trigger
 from memories.presenting.memory import MemoryView
@@ -74,7 +75,7 @@ class ConsolidationRunPage(MemberView):
         self.note("consolidation run", target_kind="consolidation", target_id=run.pk)
         named = self._named(run)
         return self.render(
-            title=f"Run of {written(run.started_at)}",
+            title=_("Run of %(started_at)s") % {"started_at": written(run.started_at)},
             run=run,
             trigger=TRIGGERS[Trigger(run.trigger)],
             took=None if run.ended_at is None else (run.ended_at - run.started_at) / timedelta(milliseconds=1),
@@ -114,13 +115,13 @@ class Rerun(ConsolidationRunPage):
         try:
             report = rerun(self.acting_principal(), run.pk)
         except REFUSALS as error:
-            self.refuse(f"It was not run again. {error}")
+            self.refuse(_("It was not run again. %(why)s") % {"why": error})
             return self.redirect("run", run.pk)
         if report.error:
-            self.refuse(f"It was run again and failed: {report.error}")
+            self.refuse(_("It was run again and failed: %(why)s") % {"why": report.error})
         else:
             counts = ", ".join(f"{count} {verdict}" for verdict, count in sorted(report.decisions.items()))
-            self.success(f"It was run again: {counts or 'nothing new was found'}.")
+            self.success(_("It was run again: %(found)s.") % {"found": counts or _("nothing new was found")})
         return self.redirect("run", report.runs[-1] if report.runs else run.pk)
 
 

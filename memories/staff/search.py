@@ -13,6 +13,7 @@ from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from memories.errors import SearchUnavailable
 from memories.search import search_plane
@@ -90,7 +91,7 @@ class SearchKeyAction(MemberView):
         if in_use():
             getattr(self, self.action)()
         else:
-            self.refuse("Nothing was done: this installation has no search keys.")
+            self.refuse(_("Nothing was done: this installation has no search keys."))
         return self.redirect("search_key")
 
     def verify(self) -> None:
@@ -99,7 +100,7 @@ class SearchKeyAction(MemberView):
         try:
             report = verify(member, tenant_id=self.member.tenant_id, with_orphans=False)
         except SearchKeysUnavailable as error:
-            self.refuse(f"The key was not verified. {error}")
+            self.refuse(_("The key was not verified. %(why)s") % {"why": error})
             return
         drift = [drift.value for finding in report.findings for drift in finding.drift]
         with transaction.atomic():
@@ -107,20 +108,22 @@ class SearchKeyAction(MemberView):
             draft = EventDraft("search_key.verified", "membership", self.member.pk, after=after)
             record_tenant_event(self.actor, self.member.tenant_id, draft)
         if drift:
-            self.refuse(f"The key differs from what it should be: {', '.join(drift)}. Replace it.")
+            self.refuse(
+                _("The key differs from what it should be: %(drift)s. Replace it.") % {"drift": ", ".join(drift)}
+            )
         else:
-            self.success("The key is as it should be: it opens this member's memory and nothing else.")
+            self.success(_("The key is as it should be: it opens this member's memory and nothing else."))
 
     def rotate(self) -> None:
         """Replace the key with a new one."""
-        self._report(search_keys.rotate(self.member, actor=self.actor), "The key was replaced by a new one.")
+        self._report(search_keys.rotate(self.member, actor=self.actor), _("The key was replaced by a new one."))
 
     def revoke(self) -> None:
         """Revoke the key; warns if the cluster has not invalidated it yet."""
         if not search_keys.revoke(self.member, actor=self.actor):
-            messages.info(self.request, "There was no key to revoke.")
+            messages.info(self.request, _("There was no key to revoke."))
             return
-        self.success("The key was revoked. This member searches nothing until one is made again.")
+        self.success(_("The key was revoked. This member searches nothing until one is made again."))
         if still_ending(self.member):
             messages.warning(self.request, _NOT_ENDED)
 
@@ -128,7 +131,7 @@ class SearchKeyAction(MemberView):
         """Make a key for a member without one."""
         begin_missing(Membership.objects.filter(pk=self.member.pk))
         allow(self.member)
-        self._report(search_keys.provision(self.member, actor=self.actor), "A new key was made.")
+        self._report(search_keys.provision(self.member, actor=self.actor), _("A new key was made."))
 
     def _report(self, outcome: KeyOutcome, done: str) -> None:
         if outcome is KeyOutcome.MADE:
@@ -149,7 +152,9 @@ def state_of(credential: SearchCredential | None, *, now: datetime) -> str:
 PAGE_SIZE = 50
 # The page lists this many differences and counts all of them.
 MOST_SHOWN = 50
-NO_ANSWER = "The index was not compared: it does not answer now. Nothing was changed; try again when it does."
+NO_ANSWER = gettext_lazy(
+    "The index was not compared: it does not answer now. Nothing was changed; try again when it does."
+)
 
 
 class Index(MemberView):

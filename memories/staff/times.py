@@ -15,6 +15,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.utils import timezone
 from django.utils.dateparse import parse_date, parse_datetime
+from django.utils.text import format_lazy
 
 from memories.constants import FIRST_YEAR, LAST_YEAR
 from memoryhub.languages import gettext_lazy
@@ -23,7 +24,7 @@ _MALFORMED = gettext_lazy("is not a time; write it like 2026-03-05 14:30, or a d
 _NO_DATE = gettext_lazy("is not a date that a calendar has; write it like 2026-03-05.")
 _NOT_ON_THE_CLOCK = gettext_lazy("does not exist on that day; look at the hour and the day once more.")
 _AHEAD = gettext_lazy("lies ahead; nothing is known of it yet.")
-_OUTSIDE = f"lies outside the years {FIRST_YEAR} to {LAST_YEAR}."
+_OUTSIDE = format_lazy(gettext_lazy("lies outside the years {first} to {last}."), first=FIRST_YEAR, last=LAST_YEAR)
 _LONGEST = 40
 
 

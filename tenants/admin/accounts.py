@@ -24,8 +24,10 @@ from django.shortcuts import redirect, render
 from django.urls import path, reverse
 from django.utils import timezone
 from django.utils.html import format_html
+from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
+from memoryhub.languages import gettext_lazy
 from tenants import services
 from tenants.admin.scoping import (
     SwitchedAdmin,
@@ -153,7 +155,7 @@ class UserAdmin(SwitchedAdmin[User]):
         services.update_user(obj, actor=acting(request))
 
 
-_SHOWN_ONCE = (
+_SHOWN_ONCE = gettext_lazy(
     "The token itself was shown once, when it was made, and is stored nowhere. "
     "If it is lost, revoke it in the list and make another."
 )
@@ -169,20 +171,27 @@ class ApiTokenForm(forms.ModelForm[ApiToken]):
     networks = forms.CharField(
         required=False,
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="One a line, such as 10.0.0.0/8. Empty: everywhere.",
+        help_text=gettext_lazy("One a line, such as 10.0.0.0/8. Empty: everywhere."),
     )
 
     class Meta:
         model = ApiToken
         fields = ["tenant", "membership", "name", "scopes", "networks", "expires_at"]
-        labels = {"membership": "Member"}
+        labels = {"membership": gettext_lazy("Member")}
         help_texts = {
-            "tenant": "For a backend key.",
-            "membership": "A token acts for this member, and reaches nobody else's memory. Empty: a backend key, which "
-            "acts for any ordinary member of the tenant.",
-            "name": "What the token is for, such as the program that uses it.",
-            "expires_at": f"Empty: in {TOKEN_DAYS} days, and a backend key as the policy says, or never. "
-            "A token that nobody uses for 90 days ends before.",
+            "tenant": gettext_lazy("For a backend key."),
+            "membership": gettext_lazy(
+                "A token acts for this member, and reaches nobody else's memory. Empty: a backend key, which "
+                "acts for any ordinary member of the tenant."
+            ),
+            "name": gettext_lazy("What the token is for, such as the program that uses it."),
+            "expires_at": format_lazy(
+                gettext_lazy(
+                    "Empty: in {days} days, and a backend key as the policy says, or never. "
+                    "A token that nobody uses for 90 days ends before."
+                ),
+                days=TOKEN_DAYS,
+            ),
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -202,7 +211,7 @@ class ApiTokenForm(forms.ModelForm[ApiToken]):
         if member is None and tenant is None:
             raise ValidationError(_("Choose a member, or the tenant of a backend key."))
         if member is not None and tenant not in (None, member.tenant):
-            raise ValidationError({"tenant": "The member is one of another tenant."})
+            raise ValidationError({"tenant": _("The member is one of another tenant.")})
         self.cleaned_data["tenant"] = self.instance.tenant = tenant or member.tenant  # type: ignore[union-attr]  # either
         return cleaned
 
@@ -211,7 +220,9 @@ class ApiTokenForm(forms.ModelForm[ApiToken]):
 class ApiTokenAdmin(TenantScopedAdmin[ApiToken]):
     """Staff see their own tokens, and the tokens and backend keys of the tenants that they administer."""
 
-    empty_words = "A token lets a program call the API as a member; a backend key, as any member. Each is shown once."
+    empty_words = gettext_lazy(
+        "A token lets a program call the API as a member; a backend key, as any member. Each is shown once."
+    )
     confirmed = True
     list_display = ["name", "prefix", "acts_for", "rights", "state", "created_at", "last_used_at", "expires_at"]
     list_select_related = ["tenant", "membership__tenant", "membership__user"]
@@ -223,22 +234,22 @@ class ApiTokenAdmin(TenantScopedAdmin[ApiToken]):
         usual = timezone.now() + timedelta(days=TOKEN_DAYS)
         return {"expires_at": usual, **super().get_changeform_initial_data(request)}
 
-    @admin.display(description="state")
+    @admin.display(description=gettext_lazy("state"))
     def state(self, token: ApiToken) -> str:
         """Whether the token works, or why not."""
         return token.state_at(timezone.now())
 
-    @admin.display(description="acts for")
+    @admin.display(description=gettext_lazy("acts for"))
     def acts_for(self, token: ApiToken) -> str:
         """The member, or the tenant of a backend key."""
-        return str(token.membership or f"any member of {token.tenant}")
+        return str(token.membership or _("any member of %(tenant)s") % {"tenant": token.tenant})
 
-    @admin.display(description="works from")
+    @admin.display(description=gettext_lazy("works from"))
     def used_from(self, token: ApiToken) -> str:
         """The networks, comma-separated."""
-        return ", ".join(token.networks) or "everywhere"
+        return ", ".join(token.networks) or str(_("everywhere"))
 
-    @admin.display(description="scopes")
+    @admin.display(description=gettext_lazy("scopes"))
     def rights(self, token: ApiToken) -> str:
         """The scopes, comma-separated."""
         return ", ".join(token.scopes)
@@ -307,24 +318,29 @@ class ApiTokenAdmin(TenantScopedAdmin[ApiToken]):
         if token is None:
             return super().change_view(request, object_id, form_url, extra_context)
         frame = self.admin_site.each_context(request)
-        context = {**frame, "title": "The new token", "token": token, "plaintext": plaintext, "opts": self.opts}
+        context = {**frame, "title": _("The new token"), "token": token, "plaintext": plaintext, "opts": self.opts}
         return render(request, "admin/tenants/apitoken/issued.html", context)  # never cached, like all of the admin
 
-    @admin.action(description="Revoke: refuse the token, and those made with it, from now on", permissions=["change"])
+    @admin.action(
+        description=gettext_lazy("Revoke: refuse the token, and those made with it, from now on"),
+        permissions=["change"],
+    )
     def revoke(self, request: HttpRequest, rows: QuerySet[ApiToken]) -> None:
         for token in rows:
             services.revoke_token(token, actor=acting(request))
 
-    @admin.action(description="Rotate: a new secret; the old one works for a day more", permissions=["change"])
+    @admin.action(
+        description=gettext_lazy("Rotate: a new secret; the old one works for a day more"), permissions=["change"]
+    )
     def rotate(self, request: HttpRequest, rows: QuerySet[ApiToken]) -> HttpResponse | None:
         """Show the new secret of one token. It is as good as a new token, so the same people get it."""
         chosen = list(rows.select_related("tenant", "membership__tenant", "membership__user")[:2])
         if len(chosen) != 1:
-            self.message_user(request, "Choose one token to rotate.", messages.ERROR)
+            self.message_user(request, _("Choose one token to rotate."), messages.ERROR)
             return None
         (token,) = chosen
         if token.membership is not None and not may_issue_for(token.membership, signed_in(request)):
-            self.message_user(request, "This token is not yours: revoke it instead.", messages.ERROR)
+            self.message_user(request, _("This token is not yours: revoke it instead."), messages.ERROR)
             return None
         try:
             plaintext = services.rotate_token(token, actor=acting(request))

@@ -23,8 +23,10 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST, require_safe
 
+from memoryhub.languages import gettext_lazy
 from memoryhub.signing.archive import TableFormat
 from tenants.admin.scoping import PARAMETER, TenantScope, TenantScopedAdmin, acting, address_of, one_of, signed_in
 from tenants.audit import verification
@@ -120,7 +122,7 @@ class Badge:
     @property
     def title(self) -> str:
         """The name of the chain on the page."""
-        return f"Audit log{self.of}" if self.what is Checked.AUDIT else "Supersession"
+        return (self.of or _("Audit log")) if self.what is Checked.AUDIT else _("Supersession")
 
     @property
     def in_part(self) -> bool:
@@ -132,8 +134,9 @@ class Badge:
         """The finding as a sentence for the top of the page; empty if there is none."""
         if self.check is None or self.check.ok:
             return ""
-        at = f" at event {self.check.first_bad}" if self.check.first_bad else ""
-        return f"{self.title} broken{at}: {self.why}."
+        at = self.check.first_bad
+        words = _("%(chain)s broken at event %(number)s: %(why)s.") if at else _("%(chain)s broken: %(why)s.")
+        return words % {"chain": self.title, "why": self.why, "number": at}
 
     @property
     def why(self) -> str:
@@ -162,8 +165,9 @@ _ADDRESS = "admin:tenants_auditevent_"
 _ASKED = ("member", "actor", "actor_kind", "action", "request", "target", "since", "until")
 # The page's labels for the fields, used in messages about a field.
 _LABELS = {
-    "member": "Member", "actor": "Actor", "actor_kind": "Actor type", "action": "Action", "since": "From",
-    "until": "To", "request": "Request", "target": "Target ID", "cursor": "Page",
+    "member": gettext_lazy("Member"), "actor": gettext_lazy("Actor"), "actor_kind": gettext_lazy("Actor type"),
+    "action": gettext_lazy("Action"), "since": gettext_lazy("From"), "until": gettext_lazy("To"),
+    "request": gettext_lazy("Request"), "target": gettext_lazy("Target ID"), "cursor": gettext_lazy("Page"),
 }  # fmt: skip
 # Failed chains shown in a tenant's list; a separate page shows all.
 _MOST_BROKEN = 5
@@ -209,7 +213,7 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
         badge = self._badge(wanted, scope.address, back=request.get_full_path())
         faults = verification.faults_of(page.events) if page else {}
         context = {
-            "title": "Audit log",
+            "title": _("Audit log"),
             "scope": scope,
             "asked": _asked(request.GET),
             "narrowed_to": params,
@@ -221,7 +225,7 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
             "page": page,
             "next": _address(params, cursor=page.next_cursor) if page and page.next_cursor else "",
             "newest": _address(params) if request.GET.get("cursor") else "",
-            "kinds": [kind.value for kind in ActorKind],
+            "kinds": list(ActorKind),
             "actions": grouped(actions),
             "asked_words": ", ".join(map(action_words, wanted.actions)),
             "listed_actions": {name for group, each in grouped(actions) for name in _names(group, each)},
@@ -251,7 +255,7 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
         badge = self._badge(wanted, whose, back=request.get_full_path())
         faults = verification.faults_of([event])
         context = {
-            "title": "Event of the audit log",
+            "title": _("Event of the audit log"),
             "event": event,
             "line": _line(sentence, params),
             "alarms": alarms([badge], len(faults)),
@@ -277,9 +281,9 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
             forms = [TableFormat.CSV] if request.POST.get("csv") else []
             pieces = export_audit(signed_in(request), acting(request), wanted, forms)
         except InvalidValue as error:
-            return HttpResponse(f"Nothing was exported. {_said(error)}", "text/plain", status=400)
+            return HttpResponse(_("Nothing was exported. %(why)s") % {"why": _said(error)}, "text/plain", status=400)
         except ImproperlyConfigured as error:
-            self.message_user(request, f"Nothing was exported. {error}", messages.ERROR)
+            self.message_user(request, _("Nothing was exported. %(why)s") % {"why": error}, messages.ERROR)
             return HttpResponseRedirect(_address({PARAMETER: scope.address}))
         return download(pieces, f"audit-{scope.address}")
 
@@ -452,21 +456,28 @@ def _chain(wanted: AuditFilter) -> str:
 
 
 def _whose_affairs(wanted: AuditFilter) -> str:
-    """What the verified chain is about, if the list shows more: a tenant's list also shows its members' events."""
+    """The title of the verified chain, if the list shows more: a tenant's list also shows its members' events."""
     if wanted.member:
         return ""
-    return " of the tenant's own affairs" if wanted.tenant else " of the platform's own affairs"
+    return _("Audit log of the tenant's own affairs") if wanted.tenant else _("Audit log of the platform's own affairs")
 
 
 def alarms(badges: Iterable[Badge], faults: int = 0) -> list[str]:
     """The head of an alarm and its sentences, for a page with something that does not verify; empty if all does."""
     found = [badge.alarm for badge in badges if badge.alarm]
     if faults and not found:
-        found = [f"{faults} of the events on this page do{'es' if faults == 1 else ''} not verify."]
-    head = "Do not rely on this page: what it shows was changed outside memoryhub, or its proof was." if found else ""
+        told = ngettext(
+            "%(count)s of the events on this page does not verify.",
+            "%(count)s of the events on this page do not verify.",
+            faults,
+        )
+        found = [told % {"count": faults}]
+    altered = _("Do not rely on this page: what it shows was changed outside memoryhub, or its proof was.")
+    head = altered if found else ""
     if gone := missing_triggers():
-        head = head or "The database does not guard what this page shows."
-        found.append(f"Triggers of the database are missing or disabled: {', '.join(gone)}.")
+        head = head or _("The database does not guard what this page shows.")
+        missing = {"triggers": ", ".join(gone)}
+        found.append(_("Triggers of the database are missing or disabled: %(triggers)s.") % missing)
     return [head, *found] if found else []
 
 

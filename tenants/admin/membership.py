@@ -13,6 +13,7 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.urls import path
 from django.utils import timezone
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from memoryhub.elasticsearch import in_use
@@ -34,12 +35,12 @@ from tenants.search_keys.lifecycle import KeyOutcome, allow, begin_missing
 
 EXPIRED, MISSING = "expired", "missing"
 WORDS = {
-    CredentialState.PENDING.value: "Not made yet",
-    CredentialState.ACTIVE.value: "Active",
-    CredentialState.SUSPENDED.value: "None, for the member is not active",
-    CredentialState.REVOKED.value: "Revoked",
-    EXPIRED: "Expired",
-    MISSING: "None",
+    CredentialState.PENDING.value: gettext_lazy("Not made yet"),
+    CredentialState.ACTIVE.value: gettext_lazy("Active"),
+    CredentialState.SUSPENDED.value: gettext_lazy("None, for the member is not active"),
+    CredentialState.REVOKED.value: gettext_lazy("Revoked"),
+    EXPIRED: gettext_lazy("Expired"),
+    MISSING: gettext_lazy("None"),
 }
 PANEL = ["search_key", "search_key_id", "search_key_made", "search_key_expires", "search_key_trouble"]
 
@@ -176,9 +177,13 @@ class MembershipAdmin(SwitchedAdmin[Membership]):
         """Why the last attempt to make or replace the key failed, and when the next one starts."""
         credential = credential_of(membership)
         if credential is None or not credential.trouble:
-            return "None"
+            return str(gettext_lazy("None"))
         again = timezone.localtime(credential.retry_at)
-        return f"{KeyTrouble(credential.trouble).sentence} Tried again at {again:%H:%M} ({credential.attempts} so far)."
+        retried = gettext("Tried again at %(time)s (%(count)s so far).") % {
+            "time": f"{again:%H:%M}",
+            "count": credential.attempts,
+        }
+        return f"{KeyTrouble(credential.trouble).sentence} {retried}"
 
     def get_form(self, request: HttpRequest, obj: Membership | None = None, change: bool = False, **kwargs: Any) -> Any:  # noqa: FBT001, FBT002
         if obj is None:
@@ -209,21 +214,29 @@ class MembershipAdmin(SwitchedAdmin[Membership]):
 
     @admin.action(description=gettext_lazy("Search key: replace by a new one"), permissions=["keys"])
     def rotate_keys(self, request: HttpRequest, rows: QuerySet[Membership]) -> None:
-        self._report(request, [search_keys.rotate(member, actor=acting(request)) for member in rows], "replaced")
+        self._report(request, [search_keys.rotate(member, actor=acting(request)) for member in rows])
 
     @admin.action(description=gettext_lazy("Search key: make, also for whom it was revoked"), permissions=["keys"])
     def mint_keys(self, request: HttpRequest, rows: QuerySet[Membership]) -> None:
         begin_missing(rows)
         for member in rows:
             allow(member)
-        self._report(request, [search_keys.provision(member, actor=acting(request)) for member in rows], "made")
+        self._report(request, [search_keys.provision(member, actor=acting(request)) for member in rows])
 
     @admin.action(description=gettext_lazy("Search key: revoke, until one is made again"), permissions=["keys"])
     def revoke_keys(self, request: HttpRequest, rows: QuerySet[Membership]) -> None:
         revoked = sum([search_keys.revoke(member, actor=acting(request)) for member in rows])
-        self.message_user(request, f"{revoked} keys revoked.")
+        self.message_user(
+            request, ngettext("%(count)s key revoked.", "%(count)s keys revoked.", revoked) % {"count": revoked}
+        )
 
-    def _report(self, request: HttpRequest, outcomes: list[KeyOutcome], verb: str) -> None:
-        self.message_user(request, f"{outcomes.count(KeyOutcome.MADE)} keys {verb}.")
+    def _report(self, request: HttpRequest, outcomes: list[KeyOutcome]) -> None:
+        made = outcomes.count(KeyOutcome.MADE)
+        self.message_user(request, ngettext("%(count)s key made.", "%(count)s keys made.", made) % {"count": made})
         if failed := outcomes.count(KeyOutcome.FAILED) + outcomes.count(KeyOutcome.UNREACHABLE):
-            self.message_user(request, f"{failed} failed; the pages of the members say why.", messages.ERROR)
+            words = ngettext(
+                "%(count)s failed; the page of the member says why.",
+                "%(count)s failed; the pages of the members say why.",
+                failed,
+            )
+            self.message_user(request, words % {"count": failed}, messages.ERROR)

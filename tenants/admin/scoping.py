@@ -29,7 +29,9 @@ from django.utils.dateparse import parse_datetime
 from django.utils.formats import date_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
+from memoryhub.languages import gettext_lazy
 from memoryhub.reauthentication import ask_password
 from tenants import services
 from tenants.errors import TenantsError, is_storable
@@ -92,9 +94,9 @@ class TenantScopedAdmin(admin.ModelAdmin[Row]):
             "form_class": forms.SplitDateTimeField,
             "widget": forms.SplitDateTimeWidget(
                 date_format="%Y-%m-%d",
-                date_attrs={"placeholder": "2026-03-31", "aria-label": "Day"},
+                date_attrs={"placeholder": "2026-03-31", "aria-label": gettext_lazy("Day")},
                 time_format="%H:%M",
-                time_attrs={"placeholder": "14:05", "aria-label": "Time"},
+                time_attrs={"placeholder": "14:05", "aria-label": gettext_lazy("Time")},
             ),
         }
     }
@@ -184,7 +186,9 @@ class TenantScopedAdmin(admin.ModelAdmin[Row]):
     ) -> tuple[QuerySet[Row], bool]:
         """Search, limited to 200 characters; a longer term finds nothing and shows a message."""
         if len(search_term) > _LONGEST_SEARCH:
-            self.message_user(request, f"Search for at most {_LONGEST_SEARCH} characters.", messages.ERROR)
+            self.message_user(
+                request, _("Search for at most %(most)s characters.") % {"most": _LONGEST_SEARCH}, messages.ERROR
+            )
             return queryset.none(), False
         found: tuple[QuerySet[Row], bool] = super().get_search_results(request, queryset, search_term)
         return found
@@ -217,12 +221,12 @@ class SwitchedAdmin(TenantScopedAdmin[Switched]):
 
     actions = ["deactivate", "activate"]
 
-    @admin.action(description="Deactivate: turn away from now on", permissions=["change"])
+    @admin.action(description=gettext_lazy("Deactivate: turn away from now on"), permissions=["change"])
     def deactivate(self, request: HttpRequest, rows: QuerySet[Switched]) -> None:
         for row in rows:
             services.deactivate(row, actor=acting(request))
 
-    @admin.action(description="Activate", permissions=["change"])
+    @admin.action(description=gettext_lazy("Activate"), permissions=["change"])
     def activate(self, request: HttpRequest, rows: QuerySet[Switched]) -> None:
         for row in rows:
             services.activate(row, actor=acting(request))
@@ -271,8 +275,8 @@ def stamp(moment: datetime) -> SafeString:
 
 PARAMETER = "tenant"
 PLATFORM = "platform"
-SHARED_NAME = "Shared by all tenants"
-PLATFORM_NAME = "The platform itself"
+SHARED_NAME = gettext_lazy("Shared by all tenants")
+PLATFORM_NAME = gettext_lazy("The platform itself")
 
 
 @dataclass(frozen=True, slots=True)

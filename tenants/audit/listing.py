@@ -194,13 +194,13 @@ def _member(tenant: UUID | None, named: str) -> UUID:
         member = members.filter(Q(pk=known) | Q(user_id=known)).first()
         return member.user_id if member else known
     found = members.filter(_called(named, "user__") | Q(external_id=named)).order_by("pk")
-    return _only("member", found.values_list("user_id", flat=True), "No member of this tenant has this name.")
+    return _only("member", found.values_list("user_id", flat=True), _("No member of this tenant has this name."))
 
 
 def _only(field: str, found: QuerySet[Any, UUID], none: str) -> UUID:
     ids = list(found[:2])
     if len(ids) != 1:
-        raise InvalidValue(field, "Several have this name: give a username or an id." if ids else none)
+        raise InvalidValue(field, _("Several have this name: give a username or an id.") if ids else none)
     return ids[0]
 
 
@@ -210,7 +210,7 @@ def _actor(tenant: UUID | None, named: str) -> UUID:
     users = User.objects.filter(_called(named))
     if tenant:
         users = users.filter(memberships__tenant_id=tenant)
-    return _only("actor", users.order_by("pk").distinct().values_list("pk", flat=True), "Nobody here has this name.")
+    return _only("actor", users.order_by("pk").distinct().values_list("pk", flat=True), _("Nobody here has this name."))
 
 
 def _called(named: str, path: str = "") -> Q:

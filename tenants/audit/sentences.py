@@ -15,7 +15,11 @@ from uuid import UUID
 
 from django.db.models import Q
 from django.utils.text import capfirst
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, pgettext
+from django_stubs_ext import StrOrPromise
 
+from tenants.audit.phrases import object_of, own_password, phrase_of
 from tenants.models import ApiToken, AuditEvent, Membership, Tenant, User
 from tenants.principal import ActorKind
 
@@ -65,8 +69,8 @@ def _difference(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Va
     else:
         codes = SequenceMatcher(None, left, right, autojunk=False).get_opcodes()
         sides = [
-            tuple(_pieces(left, [(tag, start, end) for tag, start, end, _, _ in codes])),
-            tuple(_pieces(right, [(tag, start, end) for tag, _, _, start, end in codes])),
+            tuple(_pieces(left, [(tag, start, end) for tag, start, end, __, __ in codes])),
+            tuple(_pieces(right, [(tag, start, end) for tag, __, __, start, end in codes])),
         ]
     return ValueDifference(name.replace("_", " "), sides[0], sides[1], state)
 
@@ -79,22 +83,25 @@ def _pieces(words: list[str], codes: list[tuple[str, int, int]]) -> Iterator[Val
 
 def _plain(value: Any) -> str:
     if value is None:
-        return "nothing"
+        return _("nothing")
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return _("yes") if value else _("no")
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-_UNNAMED: Mapping[str, str] = {
-    ActorKind.MEMBER: "a member",
-    ActorKind.AGENT: "the agent",
-    ActorKind.TOKEN: "a connected program",
-    ActorKind.KEY: "the organisation's program",
-    ActorKind.STAFF: "platform staff",
-    ActorKind.SYSTEM: "the system",
+_UNNAMED: Mapping[str, StrOrPromise] = {
+    ActorKind.MEMBER: gettext_lazy("a member"),
+    ActorKind.AGENT: gettext_lazy("the agent"),
+    ActorKind.TOKEN: gettext_lazy("a connected program"),
+    ActorKind.KEY: gettext_lazy("the organisation's program"),
+    ActorKind.STAFF: gettext_lazy("platform staff"),
+    ActorKind.SYSTEM: gettext_lazy("the system"),
 }
 
-_PROGRAMS: Mapping[str, str] = {ActorKind.TOKEN: "the token", ActorKind.KEY: "the backend key"}
+_PROGRAMS: Mapping[str, StrOrPromise] = {
+    ActorKind.TOKEN: gettext_lazy("the token %(name)s"),
+    ActorKind.KEY: gettext_lazy("the backend key %(name)s"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +114,10 @@ class ActorNames:
         """Such as `Mara Lindqvist`, `the agent of Mara Lindqvist`, or `the system`."""
         name = self.by_id.get(event.actor_id) if event.actor_id else None
         if name is None:
-            return _UNNAMED.get(event.actor_kind, event.actor_kind)
+            return str(_UNNAMED.get(event.actor_kind, event.actor_kind))
         if event.actor_kind == ActorKind.AGENT:
-            return f"the agent of {name}"
-        return f"{_PROGRAMS[event.actor_kind]} {name}" if event.actor_kind in _PROGRAMS else name
+            return _("the agent of %(name)s") % {"name": name}
+        return _PROGRAMS[event.actor_kind] % {"name": name} if event.actor_kind in _PROGRAMS else name
 
 
 def actor_names(tenant_id: UUID | None, events: Iterable[AuditEvent]) -> ActorNames:
@@ -134,7 +141,7 @@ def names_of_members(tenant_id: UUID, user_ids: Iterable[str]) -> dict[str, str]
     wanted = list(user_ids)
     known = Membership.objects.filter(tenant_id=tenant_id, user_id__in=_ids(wanted)).select_related("user")
     names = {str(member.user_id): member.user.speaker for member in known}
-    return {each: names.get(each) or f"member {each[:8]}" for each in wanted}
+    return {each: names.get(each) or _("member %(id)s") % {"id": each[:8]} for each in wanted}
 
 
 def _ids(texts: Iterable[str]) -> list[UUID]:
@@ -148,95 +155,8 @@ def _ids(texts: Iterable[str]) -> list[UUID]:
     return found
 
 
-# Verb phrases for actions whose own words would not read well.
-_DID: Mapping[str, str] = {
-    "audit.anchored": "anchored the audit log",
-    "audit.certified": "verified everything of the organisation",
-    "audit.exported": "exported the audit log",
-    "audit.read": "read an event of the audit log",
-    "case.noted": "wrote a note on",
-    "audit.reported": "made a report of the audit log",
-    "chain.exported": "exported the history of",
-    "consolidation.done": "consolidated the episodes",
-    "consolidation.given_up": "gave up consolidating the episodes",
-    "erasure.asked": "asked for",
-    "erasure.begun": "began",
-    "erasure.done": "finished",
-    "erasure.resumed": "went on with",
-    "export.asked": "asked for",
-    "export.limited": "was refused another export of the memory of",
-    "expiry_rule.dropped": "dropped an expiry rule of",
-    "expiry_rule.set": "set an expiry rule of",
-    "fact.confirmed": "confirmed",
-    "forgetting.confirmed": "confirmed",
-    "forgetting.declined": "declined",
-    "forgetting.held": "could not carry out",
-    "fact.created": "wrote down",
-    "feedback.given": "gave",
-    "fact.described": "changed the metadata of",
-    "fact.merged": "came again upon",
-    "fact.stale": "came to doubt",
-    "identity_provider.changed": "changed the identity provider of",
-    "item.created": "put",
-    "member.memory_switched": "changed the memory switches of",
-    "member.changed": "changed the names of",
-    "member.identity_linked": "linked a sign-in at the provider to",
-    "member.names_erased": "erased the names of",
-    "member.role_changed": "changed the role of",
-    "memory.asked": "asked the memory",
-    "memory.blocked": "refused a sensitive text",
-    "memory.erased": "erased the whole memory",
-    "memory.exported": "exported the memory",
-    "memory.masked": "masked what is sensitive in",
-    "memory.read": "looked at the memory",
-    "playbook.created": "wrote down",
-    "playbook.described": "changed the metadata of",
-    "playbook.failed": "noted a failure of",
-    "playbook.merged": "came again upon",
-    "playbook.stale": "came to doubt",
-    "playbook.succeeded": "noted a success of",
-    "policy.changed": "changed the memory policy of",
-    "policy.confirmed": "confirmed the memory policy of",
-    "review.read": "looked at a review",
-    "search.refused": "was refused a search in the memory",
-    "search_key.minted": "made the search key of",
-    "search_key.revoked": "revoked the search key of",
-    "search_key.rotated": "rotated the search key of",
-    "search_key.verified": "verified the search key of",
-    "session.answered_again": "asked for another answer in",
-    "session.edited": "edited a message of",
-    "threshold.applied": "applied a recall threshold for",
-    "threshold.dismissed": "dismissed a recall threshold for",
-    "threshold.proposed": "proposed a recall threshold for",
-    "tenant.changed": "changed the sign-in rules of",
-    "user.erased": "emptied the account of",
-    "user.password_changed": "changed the password of",
-    "user.reset_link_made": "made a link to set the password of",
-    "user.second_factor_added": "added a second factor to the account of",
-    "user.second_factor_removed": "removed a second factor of",
-    "user.sign_in_failed": "refused a sign-in of",
-    "user.signed_in": "signed in",
-    "user.signed_out": "signed out",
-}
-# Past tense of verbs whose participle, which actions use, differs.
-_PAST: Mapping[str, str] = {"forgotten": "deleted", "begun": "began", "undone": "undid", "withdrawn": "withdrew"}
 # Pills of a sentence; a kind of contradiction is shown as its outcome.
-_DETAILS: Mapping[str, str] = {"harsh": "corrected", "natural": "changed"}
-# Actions whose phrase is complete: the sentence names no object.
-_WHOLE = frozenset({
-    "audit.anchored", "audit.certified", "audit.reported",
-    "audit.exported", "audit.read", "consolidation.done", "consolidation.given_up", "memory.blocked",
-    "memory.erased", "memory.exported", "memory.read", "memory.asked", "review.read", "search.refused",
-    "user.signed_in", "user.signed_out",
-})  # fmt: skip
-_NOUNS: Mapping[str, str] = {
-    "semantic": "a fact", "procedural": "a how-to", "episodic": "an event", "catalog": "a shared entry",
-    "item": "an item", "session": "a conversation", "review": "a review", "case": "a case", "membership": "a member",
-    "api_token": "a token", "tenant": "a tenant", "user": "a user", "search_key": "a search key",
-    "consolidation": "a run", "erasure": "an erasure", "export": "an export of the whole memory",
-    "legal_hold": "a legal hold", "forgetting": "a proposal to forget", "invitation": "an invitation",
-    "feedback": "feedback on an answer",
-}  # fmt: skip
+_DETAILS: Mapping[str, StrOrPromise] = {"harsh": gettext_lazy("corrected"), "natural": gettext_lazy("changed")}
 # From a tenant id and the ids of objects to the user that each is about; None means the whole tenant.
 Concerned = Callable[[UUID, Collection[UUID]], Mapping[UUID, UUID | None]]
 _reasons: set[str] = set()
@@ -247,15 +167,17 @@ _concerned: dict[str, Concerned] = {}
 class Sentence:
     """One event in words. `thing_name`: the key of a fact, or the name of the user it is about.
 
-    `of` names the owner, empty if that is the actor; `of_id` is the owner's user id, None for a tenant.
+    `did` and `did_behind` stand before and behind the object. `of` names the owner, empty if that is the actor; `of_id`
+    is the owner's user id, None for a tenant.
     """
 
     event: AuditEvent
     who: str
     did: str
+    did_behind: str = ""
     thing: str = ""
     thing_name: str = ""
-    before_whom: str = "of"
+    before_whom: str = ""
     of: str = ""
     of_id: UUID | None = None
     detail: str = ""
@@ -267,9 +189,10 @@ class Sentence:
         """The sentence as plain text."""
         thing = f" {self.thing_name or self.thing}" if self.thing else ""
         whose = f" {self.before_whom} {self.of}" if self.of else ""
-        because = f", because “{self.because}”" if self.because else ""
+        behind = f" {self.did_behind}" if self.did_behind else ""
+        because = _(", because “%(because)s”") % {"because": self.because} if self.because else ""
         detail = f" ({self.detail})" if self.detail else ""
-        return f"{self.who} {self.did}{thing}{whose}{because}{detail}."
+        return f"{self.who} {self.did}{thing}{whose}{behind}{because}{detail}."
 
 
 def own_reasons(reasons: Iterable[str]) -> None:
@@ -297,24 +220,25 @@ def sentences(events: Iterable[AuditEvent]) -> list[Sentence]:
 def _sentence(event: AuditEvent, who: str, names: Mapping[UUID, str], about: Mapping[UUID, UUID | None]) -> Sentence:
     payload = getattr(event, "payload", None)
     said: Mapping[str, Any] = payload.data if payload else {}
-    noun, _, verb = event.action.partition(".")
-    thing = "" if event.action in _WHOLE else _NOUNS.get(event.target_kind, f"a {noun.replace('_', ' ')}")
+    thing = object_of(event.action, event.target_kind)
     named = names.get(event.target_id, "") if event.target_id else ""
-    did = _DID.get(event.action) or _PAST.get(verb) or verb.replace("_", " ")
+    did, behind = phrase_of(event.action)
     if event.actor_id == event.target_id and event.action == "user.password_changed":
-        who, did, thing = named or who, "changed their own password", ""
+        who, thing = named or who, ""
+        did, behind = own_password()
     of, of_id = _of(event, names, about)
     return Sentence(
         event=event,
         who=capfirst(who),
         did=did,
+        did_behind=behind,
         thing=thing,
         thing_name=named or _key(said),
-        before_whom="on" if event.target_kind == "legal_hold" else "of",
+        before_whom=pgettext("hold", "on") if event.target_kind == "legal_hold" else pgettext("owner", "of"),
         of=of,
         of_id=of_id,
         detail=_detail(said),
-        because=said["reason"] if said.get("reason") in _reasons else "",
+        because=_(said["reason"]) if said.get("reason") in _reasons else "",
         erased=payload is None,
     )
 
@@ -328,7 +252,7 @@ def _of(event: AuditEvent, names: Mapping[UUID, str], about: Mapping[UUID, UUID 
     else:
         own = event.actor_id == event.owner_id and event.actor_kind != ActorKind.STAFF
         whose = None if own else event.owner_id
-    return (names.get(whose, "a member"), whose) if whose else ("", None)
+    return (names.get(whose) or pgettext("owner", "a member"), whose) if whose else ("", None)
 
 
 def _key(said: Mapping[str, Any]) -> str:
@@ -343,7 +267,7 @@ def _detail(said: Mapping[str, Any]) -> str:
     for side in (said.get("after"), said.get("before")):
         for name in ("page", "contradiction"):
             if isinstance(side, dict) and isinstance(side.get(name), str):
-                return _DETAILS.get(side[name], side[name])
+                return str(_DETAILS.get(side[name], side[name]))
     return ""
 
 

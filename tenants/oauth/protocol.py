@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from django.http import HttpRequest
 
+from memoryhub.languages import gettext_lazy
 from tenants.errors import TenantsError
 from tenants.principal import Right
 
@@ -16,9 +17,11 @@ REGISTER_PATH, REVOKE_PATH = "oauth/register", "oauth/revoke"
 RESOURCE_DOCUMENT, SERVER_DOCUMENT = ".well-known/oauth-protected-resource", ".well-known/oauth-authorization-server"
 # The rights that a client may ask for, in the words of the consent page; none that only people have.
 OFFERED: Final[Mapping[Right, str]] = {
-    Right.READ: "Read what is remembered about you, and search it",
-    Right.WRITE: "Remember, correct and retire; the history shows each change and undoes it",
-    Right.CHAT: "Talk with the agent of this site as you, and use the language model of your organisation",
+    Right.READ: gettext_lazy("Read what is remembered about you, and search it"),
+    Right.WRITE: gettext_lazy("Remember, correct and retire; the history shows each change and undoes it"),
+    Right.CHAT: gettext_lazy(
+        "Talk with the agent of this site as you, and use the language model of your organisation"
+    ),
 }
 # What a client gets that names no scope.
 USUAL: Final = (Right.READ, Right.WRITE)

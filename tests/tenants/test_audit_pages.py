@@ -224,7 +224,7 @@ def test_a_broken_chain_names_its_first_bad_event(auditor: Client, principal: Pr
     assert address("tenants_auditevent_change", bad.pk) in shown(auditor, member="Ada")
     text = shown(auditor)
     assert "did not verify the last time" in text
-    assert "<bdi>Ada</bdi></a> did not" in text
+    assert "<bdi>Ada</bdi></a>. " in text
 
 
 def test_verification_leads_nowhere_else(auditor: Client, principal: Principal) -> None:

@@ -21,6 +21,7 @@ from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from django_stubs_ext import StrOrPromise
 
 from memories.chat.presenting import member_page, refusal, refusals_shown
 from memories.chat.topics import TOPICS, lines_of_choice, topics_chosen
@@ -30,6 +31,7 @@ from memories.importing.formats import ExportFormat, parse_export
 from memories.importing.records import ItemRecord, MemoryRecord
 from memories.models import ForgetProposal, ProposalState
 from memories.presenting.lines import SECTIONS
+from memories.presenting.markup import number
 from memories.selectors.erasure import open_request
 from memories.selectors.looks import looks_at
 from memories.selectors.policies import choices_of, lines_of
@@ -51,7 +53,7 @@ from tenants.services import set_profile
 
 LOOKS_SHOWN = 20
 # What a member types before everything, or the account, is deleted.
-DELETE_WORD, ACCOUNT_WORD = "delete everything", "delete my account"
+DELETE_WORD, ACCOUNT_WORD = gettext_lazy("delete everything"), gettext_lazy("delete my account")
 # Pages of the sign-in, linked where they exist.
 _SIGN_IN_PAGES = (
     ("account_change_password", gettext_lazy("Password")),
@@ -159,7 +161,7 @@ def delete(request: HttpRequest, principal: Principal) -> HttpResponseBase:
     """Say what goes; after the typed word, delete everything once the time to undo is over."""
     wrong = False
     if request.method == "POST":
-        if _typed(request) == DELETE_WORD:
+        if _typed(request, DELETE_WORD):
             try:
                 return redirect("chat:forgetting", proposal_id=forget_everything(principal).pk)
             except Conflict as error:  # a legal hold
@@ -180,7 +182,7 @@ def delete(request: HttpRequest, principal: Principal) -> HttpResponseBase:
 @member_page("POST")
 def leave(request: HttpRequest, principal: Principal) -> HttpResponseBase:
     """POST: ask for the erasure of the account, which the organisation's policy may have a second person approve."""
-    if _typed(request) != ACCOUNT_WORD:
+    if not _typed(request, ACCOUNT_WORD):
         messages.error(request, _("Type “%(word)s” to confirm. Nothing was deleted.") % {"word": ACCOUNT_WORD})
         return redirect("account:delete")
     if (question := ask_password(request, "account/password_again.html")) is not None:
@@ -191,8 +193,8 @@ def leave(request: HttpRequest, principal: Principal) -> HttpResponseBase:
     return redirect("account:delete")
 
 
-def _typed(request: HttpRequest) -> str:
-    return " ".join(request.POST.get("word", "").split()).casefold()
+def _typed(request: HttpRequest, word: StrOrPromise) -> bool:
+    return " ".join(request.POST.get("word", "").split()).casefold() == str(word).casefold()
 
 
 @member_page("POST")
@@ -256,25 +258,33 @@ def run_import(request: HttpRequest, principal: Principal) -> JsonResponse:
 
 def _conversations(source: bytes) -> bytes:
     """The conversations of an export: the file itself, or that of this name in an archive. Raises InvalidInput."""
+    name = {"file": _CONVERSATIONS}
     if len(source) > MAX_IMPORT_BYTES:
-        raise InvalidInput("file", f"is larger than {MAX_IMPORT_BYTES // 1024**2} MB; unpack it and divide it.")
+        raise InvalidInput(
+            "file", _("is larger than %(most)s MB; unpack it and divide it.") % {"most": MAX_IMPORT_BYTES // 1024**2}
+        )
     if not source.startswith(b"PK"):
         return source
     if source.count(_ENTRY) > _MOST_FILES:
-        raise InvalidInput("file", f"lists more than {_MOST_FILES:,} files; unpack it and send {_CONVERSATIONS}.")
+        raise InvalidInput(
+            "file",
+            _("lists more than %(most)s files; unpack it and send %(file)s.") % {"most": number(_MOST_FILES), **name},
+        )
     most = _UNPACKED * MAX_IMPORT_BYTES
     try:
         with zipfile.ZipFile(io.BytesIO(source)) as archive:
             entry = archive.getinfo(_CONVERSATIONS)
             if entry.flag_bits & _ENCRYPTED:
-                raise InvalidInput("file", f"is encrypted; unpack it and send {_CONVERSATIONS}.")
+                raise InvalidInput("file", _("is encrypted; unpack it and send %(file)s.") % name)
             if entry.compress_type not in _METHODS:
-                raise InvalidInput("file", f"is packed in an unusual way; unpack it and send {_CONVERSATIONS}.")
+                raise InvalidInput("file", _("is packed in an unusual way; unpack it and send %(file)s.") % name)
             with archive.open(entry) as inner:
                 unpacked = inner.read(most + 1)
     except _UNREADABLE as error:
-        reason = f"is no archive with a readable {_CONVERSATIONS}; unpack it and send that."
+        reason = _("is no archive with a readable %(file)s; unpack it and send that.") % name
         raise InvalidInput("file", reason) from error
     if len(unpacked) > most:
-        raise InvalidInput("file", f"holds more than {most // 1024**2} MB when unpacked; divide it.")
+        raise InvalidInput(
+            "file", _("holds more than %(most)s MB when unpacked; divide it.") % {"most": most // 1024**2}
+        )
     return unpacked

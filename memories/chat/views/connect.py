@@ -14,6 +14,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from memories.chat.presenting import member_page
 from memories.chat.snippets import snippets
@@ -78,7 +79,7 @@ def revoke(request: HttpRequest, principal: Principal, token_id: UUID) -> HttpRe
     with acting_as(WideRole.STAFF):
         token = existing(ApiToken.objects.filter(pk=token_id, membership_id=principal.membership_id).first(), "token")
         revoke_token(token, actor=principal.actor)
-    messages.success(request, f"{token.name} has no access any more.")
+    messages.success(request, _("%(name)s has no access any more.") % {"name": token.name})
     return redirect("connect:home")
 
 

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
+from django.utils.translation import gettext as _
 
 from memories.chat.presenting import member_page
 from memoryhub.db.scope import WideRole, acting_as
@@ -59,7 +60,7 @@ def _asked(request: HttpRequest, wanted: AuthorizationRequest, note: str = "") -
 def _decided(request: HttpRequest, principal: Principal, wanted: AuthorizationRequest) -> HttpResponse:
     sent = request.POST
     if sent.get("membership") != str(principal.membership_id):
-        return _asked(request, wanted, "You have changed the account or organisation meanwhile. Look again.")
+        return _asked(request, wanted, _("You have changed the account or organisation meanwhile. Look again."))
     if sent.get("decision") != "allow":
         return _back(request, wanted.redirect_uri, error="access_denied", state=wanted.state)
     if (question := ask_password(request, "connect/password_again.html")) is not None:

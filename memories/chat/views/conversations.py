@@ -21,7 +21,7 @@ from django.utils.translation import ngettext
 
 from memories.chat.forms import ActionForm
 from memories.chat.frame import by_age, panel_of, recent_sessions, shown_turns
-from memories.chat.presenting import counted, member_page, refusals_shown, searched_words, shown_task
+from memories.chat.presenting import member_page, refusals_shown, searched_words, shown_task
 from memories.errors import NotFound
 from memories.models import ReviewKind, Session
 from memories.selectors.policies import choices_of
@@ -127,8 +127,15 @@ def finish(request: HttpRequest, principal: Principal, session_id: UUID) -> Http
     """POST: end the task of a conversation, and keep its important entries as memory."""
     ended = end_session(principal, session_id=session_id)
     kept = {outcome.memory_id for outcome in ended.proposed if outcome.result is not WriteResult.BLOCKED}
-    became = f"Kept as memory: {counted(len(kept), 'fact')}." if kept else "Nothing in it was marked as important."
-    messages.success(request, f"The task is finished. {became}")
+    if kept:
+        finished = ngettext(
+            "The task is finished. Kept as memory: %(count)d fact.",
+            "The task is finished. Kept as memory: %(count)d facts.",
+            len(kept),
+        )
+        messages.success(request, finished % {"count": len(kept)})
+    else:
+        messages.success(request, _("The task is finished. Nothing in it was marked as important."))
     return redirect("chat:session", session_id=session_id)
 
 

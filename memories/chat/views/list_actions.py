@@ -74,7 +74,7 @@ def change(request: HttpRequest, principal: Principal, kind: Kind) -> HttpRespon
         if not ids:
             raise InvalidInput("ids", _("Select at least one."))
         if any(is_shared(get_memory(principal, kind, each)) for each in ids):
-            raise Forbidden("Only an administrator can change what is shared with everybody.")
+            raise Forbidden(_("Only an administrator can change what is shared with everybody."))
         if action == "delete":
             proposal = propose(principal, targets=[(kind, each) for each in ids])[0]
             onward = _with(onward, forget=str(proposal.pk))

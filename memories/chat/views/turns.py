@@ -126,7 +126,7 @@ def _refused(
     text: str,
     error: InvalidInput | Conflict | LimitExceeded,
 ) -> HttpResponse:
-    words = refusal(error, "Your message")
+    words = refusal(error, _("Your message"))
     status = 400 if isinstance(error, InvalidInput) else 409
     if isinstance(error, LimitExceeded):
         status = 429
@@ -140,7 +140,9 @@ def _refused(
 def _require_same_tenant(tenant: str, principal: Principal) -> None:
     """Raise Conflict if another tab switched the tenant, so that no message reaches the wrong tenant."""
     if tenant not in ("", str(principal.tenant_id)):
-        raise Conflict("You switched to another organisation in another tab. Nothing was sent; reload the page first.")
+        raise Conflict(
+            _("You switched to another organisation in another tab. Nothing was sent; reload the page first.")
+        )
 
 
 def _wants_stream(request: HttpRequest) -> bool:

@@ -63,7 +63,7 @@ def test_what_replaced_several_is_undone_as_a_whole(principal: Principal) -> Non
     rent = remember_fact(principal, text="Pays 700 pounds of rent").memory_id
     moved = supersede(principal, old_ids=[flat, rent], text="Lives in York").memory_id
     new, *old = states_of(principal, Kind.SEMANTIC, moved)
-    assert new.undo_url and sorted(new.brings_back) == ["Lives in Bath", "Pays 700 pounds of rent"]
+    assert new.undo_url and sorted(new.brings_back) == ["You live in Bath", "You pay 700 pounds of rent"]
     assert [state.undo_url for state in old] == ["", ""]
     undo(principal, kind=Kind.SEMANTIC, memory_id=moved)
     back = [state for state in states_of(principal, Kind.SEMANTIC, moved) if state.memory.current]

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from memories.management.commands.alert_rules import FILE
+from memories.metrics.alert_definitions import ALERTS
 from memories.metrics.alerts import AlertState, Holding, MetricReading, standings
-from memories.metrics.definitions import ALERTS, Alert, Comparison
+from memories.metrics.definitions import Alert, Comparison
 from memories.metrics.exposition import render
 from memories.metrics.measuring import Measured, measure
 from memories.metrics.sampling import EVERY

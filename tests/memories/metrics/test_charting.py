@@ -7,8 +7,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from memories.metrics.alert_definitions import ALERTS
 from memories.metrics.charting import FRAME, SPANS, USUAL_SPAN, Chart, Value, chart, placed, shown, stepped
-from memories.metrics.definitions import ALERTS, BY_NAME, Alert, Unit
+from memories.metrics.definitions import BY_NAME, Alert, Unit
 
 NOW = datetime(2026, 3, 3, 12, 2, tzinfo=UTC)
 DAY = USUAL_SPAN

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from memories.metrics.alert_definitions import ALERTS
 from memories.metrics.alerts import duration
 from memories.metrics.charting import condition, shown
-from memories.metrics.definitions import ALERTS, METRICS, Alert, Metric, Unit
+from memories.metrics.definitions import METRICS, Alert, Metric, Unit
 from memories.metrics.exposition import CACHED_SECONDS
 from memories.metrics.sampling import EVERY, FINE, KEPT
 

@@ -10,7 +10,8 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from memories.metrics.definitions import ALERTS, METRICS
+from memories.metrics.alert_definitions import ALERTS
+from memories.metrics.definitions import METRICS
 from memories.metrics.sampling import EVERY, sample_metrics
 from memories.models import MetricSample, RunState
 from tenants.admin.scoping import SHARED_NAME

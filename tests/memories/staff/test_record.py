@@ -112,7 +112,7 @@ def test_an_event_whose_facts_were_forgotten_says_so(support: Client, at: At, pr
     (said,) = tell(principal, "I keep three goats")
     consolidate(principal, extractor=ScriptedExtractor([literally]))
     forget(principal, kind=Kind.SEMANTIC, memory_id=Fact.objects.get().pk)
-    assert "the consolidation that read it learned was forgotten since" in words(support.get(at("record", said)))
+    assert "the consolidation that read it learned was deleted since" in words(support.get(at("record", said)))
 
 
 def test_how_tos_and_shared_entries_have_a_page(

@@ -73,7 +73,7 @@ def test_of_what_was_forgotten_nothing_is_left(
 ) -> None:
     forget(principal, kind=Kind.EPISODIC, memory_id=Episode.objects.get().pk, cascade=True)
     shown = words(support.get(at("run", run.pk)))
-    assert "goats" not in shown and "forgotten since" in shown and "its answer was emptied" in shown
+    assert "goats" not in shown and "deleted since" in shown and "its answer was emptied" in shown
 
 
 def test_a_run_that_failed_says_why_and_the_list_finds_it(

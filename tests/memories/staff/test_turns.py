@@ -117,10 +117,10 @@ def test_what_was_forgotten_is_a_line_without_words(
     forget(principal, kind=Kind.EPISODIC, memory_id=said.pk, cascade=True)
     told = words(support.get(page_of("turn", membership, talked.pk, 2)))
     assert "This message was permanently deleted" in told and "moved" not in told and "Edinburgh" not in told
-    assert "Forgotten, or no longer there" in told
+    assert "Deleted, or no longer there" in told
     assert not Fact.objects.filter(pk=edinburgh.pk).exists()
     uses = support.get(page_of("uses", membership, edinburgh.pk))
-    assert uses.status_code == 200 and "was forgotten, for good" in words(uses)
+    assert uses.status_code == 200 and "was deleted for good" in words(uses)
 
 
 def test_what_went_wrong_is_told(support: Client, membership: Membership, principal: Principal) -> None:

@@ -56,10 +56,10 @@ def test_a_tenants_admin_replaces_takes_and_gives_keys_of_their_members(
     browser: Client, staff: Membership, membership: Membership, foreign: Membership
 ) -> None:
     first, theirs = key_of(membership), key_of(foreign)
-    assert "1 keys replaced." in act(browser, "rotate_keys", membership, foreign).content.decode()
+    assert "1 key made." in act(browser, "rotate_keys", membership, foreign).content.decode()
     assert key_of(membership) != first
-    assert "1 keys revoked." in act(browser, "revoke_keys", membership, foreign).content.decode()
-    assert "1 keys made." in act(browser, "mint_keys", membership, foreign).content.decode()
+    assert "1 key revoked." in act(browser, "revoke_keys", membership, foreign).content.decode()
+    assert "1 key made." in act(browser, "mint_keys", membership, foreign).content.decode()
     assert status_of(key_of(membership)) == 200
     assert key_of(foreign) == theirs
     trail = AuditEvent.objects.filter(action__startswith="search_key.").order_by("sequence")

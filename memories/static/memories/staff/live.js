@@ -98,8 +98,7 @@ const COUNTED = {
   catalog: (number) => ngettext("%(count)s shared entry", "%(count)s shared entries", number),
   turn: (number) => ngettext("%(count)s turn", "%(count)s turns", number),
 };
-for (const [noun, kind] of [["fact", "semantic"], ["event", "episodic"], ["how-to", "procedural"]]) COUNTED[noun] = COUNTED[kind];
-const counted = (number, noun) => fill(COUNTED[noun]?.(number) ?? `%(count)s ${noun}`, { count: number });
+const counted = (number, noun) => fill(COUNTED[noun](number), { count: number });
 
 const ENDINGS = {
   superseded: gettext("replaced"),

@@ -1,0 +1,44 @@
+"""The reasons that the program itself gives for a change, in the language of the page."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+REASONS: Final = frozenset({
+    gettext_noop("a model found that both cannot hold"),
+    gettext_noop("all forgotten"),
+    gettext_noop("asked for by the member"),
+    gettext_noop("asked for in chat"),
+    gettext_noop("concluded in chat"),
+    gettext_noop("consolidated from what was said"),
+    gettext_noop("corrected"),
+    gettext_noop("denied in chat"),
+    gettext_noop("ended in chat"),
+    gettext_noop("everything"),
+    gettext_noop("forgotten at the owner's request"),
+    gettext_noop("imported"),
+    gettext_noop("kept at the end of a task"),
+    gettext_noop("never true"),
+    gettext_noop("not active"),
+    gettext_noop("older than what is believed now"),
+    gettext_noop("promoted"),
+    gettext_noop("proposed in chat"),
+    gettext_noop("refined"),
+    gettext_noop("retired"),
+    gettext_noop("said in chat"),
+    gettext_noop("session forgotten"),
+    gettext_noop("the document says it no more"),
+    gettext_noop("the forgetting was undone"),
+    gettext_noop("the words of a request to erase"),
+    gettext_noop("undone"),
+    gettext_noop("whose it was is erased"),
+    gettext_noop("with the catalog"),
+})  # fmt: skip
+
+
+def reason_words(reason: str) -> str:
+    """The reason for the reader; one that a person or an agent wrote stays as it was written."""
+    return _(reason) if reason in REASONS else reason
