@@ -12,13 +12,19 @@ from django.conf import settings
 from django.contrib import admin, messages
 from django.core.exceptions import ValidationError
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.functional import lazy
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.text import format_lazy
+from django.utils.translation import gettext as _
+from django_stubs_ext import StrOrPromise
 
 from memories.errors import InvalidInput
 from memories.hygiene.sensitivity.findings import DECIDABLE, USUAL_HANDLING, short, with_article
 from memories.models import ExpiryRule, MemoryPolicy, ThresholdProposal
+from memories.presenting.markup import number
 from memories.selectors.policies import Policy
 from memories.services.admin_requests import confirm_policy
 from memories.services.policies import (
@@ -35,6 +41,7 @@ from memories.services.policies import (
 from memories.staff.base import REFUSALS
 from memories.types import Handling, SensitiveKind
 from memoryhub.env.limits import DEFAULT_LIMITS, OPEN_TURNS, Bucket, Level, limit_name
+from memoryhub.languages import gettext_lazy
 from tenants.admin.scoping import TenantScopedAdmin, acting, signed_in
 from tenants.tokens import MAX_TOKEN_DAYS, TOKEN_DAYS
 
@@ -52,8 +59,8 @@ class DecidingAdmin(TenantScopedAdmin[Decided]):
 
 def field_error(error: InvalidInput) -> ValidationError:
     """Attach a service's refusal to its form field; a dot leads into the field's value."""
-    name, _, inside = error.field.partition(".")
-    return ValidationError({name: f"{inside or 'This'} {error.reason}"})
+    name, __, inside = error.field.partition(".")
+    return ValidationError({name: f"{inside or _('This')} {error.reason}"})
 
 
 _USUAL = Policy()
@@ -64,13 +71,13 @@ _HOUR = timedelta(hours=1)
 _JSON = ("handling", "limits", "upstreams")
 _COLUMNS = tuple(name for name in POLICY_FIELDS if name not in _JSON)
 _CHOICES = {
-    Handling.ALLOW: "keep it, flagged",
-    Handling.MASK: "take it out of the words",
-    Handling.BLOCK: "refuse the memory",
+    Handling.ALLOW: gettext_lazy("keep it, flagged"),
+    Handling.MASK: gettext_lazy("take it out of the words"),
+    Handling.BLOCK: gettext_lazy("refuse the memory"),
 }
 
 
-_SENSITIVE = (
+_SENSITIVE = gettext_lazy(
     "How sensitive values are handled in memories. If a memory is refused, the conversation keeps the message with the "
     "value masked. Passwords, keys, and card, bank account and ID numbers are always refused."
 )
@@ -79,14 +86,25 @@ _SENSITIVE = (
 _STAFF_RULES = ("second_person", "erasure_delay_hours", "exports_daily", "reason_to_look", "looks_name_staff")
 _LINES_SHOWN = 4
 _LEARNING = ("instructions", "categories", "never_words", "never_topics", "apps")
-_LOOSENED = (
+_LOOSENED = gettext_lazy(
     "What an administrator loosens here counts a day later: no second person less, no shorter delay, no more exports "
     "until then."
 )
-_LIMITS = (
+_LIMITS = gettext_lazy(
     "How much may be used; beyond that a request is refused with the time to wait, and nothing is lost. Platform staff "
     "decide for all members together."
 )
+
+
+def _with_default(text: str, default: int) -> StrOrPromise:
+    return format_lazy("{} {}", text, format_lazy(gettext_lazy("Empty: {default}."), default=_counted(default)))
+
+
+def _question(kind: SensitiveKind) -> str:
+    return _("If the text contains %(value)s") % {"value": with_article(kind)}
+
+
+_question_of, _counted = lazy(_question, str), lazy(number, str)
 
 
 def _field_of(kind: SensitiveKind) -> str:
@@ -109,23 +127,27 @@ class HandlingForm(forms.ModelForm[MemoryPolicy]):
 
 for _kind in DECIDABLE:
     HandlingForm.base_fields[_field_of(_kind)] = forms.ChoiceField(
-        label=f"If the text contains {with_article(_kind)}",
+        label=_question_of(_kind),
         required=False,
         widget=forms.Select,
-        choices=[("", "the default"), *((each.value, words) for each, words in _CHOICES.items())],
-        help_text=f"Default: {_CHOICES[USUAL_HANDLING[_kind]]}.",
+        choices=[("", gettext_lazy("the default")), *((each.value, words) for each, words in _CHOICES.items())],
+        help_text=format_lazy(gettext_lazy("Default: {handling}."), handling=_CHOICES[USUAL_HANDLING[_kind]]),
     )
 
 
 _LIMITED = {
-    Bucket.READS: "reads a minute (pages, lists, recalls)",
-    Bucket.WRITES: "changes a minute",
-    Bucket.ENTRIES: "entries of batches and imports an hour",
-    Bucket.TURNS: "messages a minute",
-    Bucket.SESSIONS: "new conversations a day",
-    Bucket.MODEL_TOKENS: "tokens of the language model a day",
+    Bucket.READS: gettext_lazy("reads a minute (pages, lists, recalls)"),
+    Bucket.WRITES: gettext_lazy("changes a minute"),
+    Bucket.ENTRIES: gettext_lazy("entries of batches and imports an hour"),
+    Bucket.TURNS: gettext_lazy("messages a minute"),
+    Bucket.SESSIONS: gettext_lazy("new conversations a day"),
+    Bucket.MODEL_TOKENS: gettext_lazy("tokens of the language model a day"),
 }
-_ANYBODY = {Level.TOKEN: "One API token", Level.MEMBER: "One member", Level.TENANT: "All members together"}
+_ANYBODY = {
+    Level.TOKEN: gettext_lazy("One API token"),
+    Level.MEMBER: gettext_lazy("One member"),
+    Level.TENANT: gettext_lazy("All members together"),
+}
 
 
 class LimitsForm(HandlingForm):
@@ -138,22 +160,25 @@ class LimitsForm(HandlingForm):
         for limit in DEFAULT_LIMITS:
             field = self.fields[limit_field(limit)]
             field.disabled = limit.startswith(Level.TENANT) and not self.operator
-            within = ", and at most half of one member's" if limit.startswith(Level.TOKEN) else ""
-            field.help_text = f"Empty: {settings.MEMORYHUB_LIMITS.get(limit, DEFAULT_LIMITS[limit]):,}{within}."
+            usual = {"number": number(settings.MEMORYHUB_LIMITS.get(limit, DEFAULT_LIMITS[limit]))}
+            if limit.startswith(Level.TOKEN):
+                field.help_text = _("Empty: %(number)s, and at most half of one member's.") % usual
+            else:
+                field.help_text = _("Empty: %(number)s.") % usual
             self.initial.setdefault(limit_field(limit), self.instance.limits.get(limit))
 
     def limits(self) -> dict[str, int]:
         """The numbers that were filled in, by limit."""
         chosen = {limit: self.cleaned_data.get(limit_field(limit)) for limit in DEFAULT_LIMITS}
-        return {limit: number for limit, number in chosen.items() if number is not None}
+        return {limit: most for limit, most in chosen.items() if most is not None}
 
 
 for _level, _bucket in product(Level, Bucket):
     LimitsForm.base_fields[limit_field(limit_name(_level, _bucket))] = forms.IntegerField(
-        label=f"{_ANYBODY[_level]}: {_LIMITED[_bucket]}", required=False, widget=forms.TextInput
+        label=format_lazy("{}: {}", _ANYBODY[_level], _LIMITED[_bucket]), required=False, widget=forms.TextInput
     )
 LimitsForm.base_fields[limit_field(OPEN_TURNS)] = forms.IntegerField(
-    label="One member: messages that are answered at the same time (of several, API tokens leave one)",
+    label=gettext_lazy("One member: messages that are answered at the same time (of several, API tokens leave one)"),
     required=False,
     widget=forms.TextInput,
 )
@@ -171,58 +196,105 @@ class MemoryPolicyForm(LimitsForm):
         model = MemoryPolicy
         fields = ["tenant", *_COLUMNS]
         labels = {
-            "never_words": "Words never remembered",
-            "never_topics": "Topics never remembered",
-            "apps": "What single apps add",
+            "never_words": gettext_lazy("Words never remembered"),
+            "never_topics": gettext_lazy("Topics never remembered"),
+            "apps": gettext_lazy("What single apps add"),
         }
         help_texts = {
-            "session_hours": "Hours after its last turn at which a session discards its working memory. "
-            f"Empty: {_USUAL.session_lifetime // _HOUR}.",
-            "consolidate_every": "Consolidate a member's events once this many are new. "
-            f"Empty: {_USUAL.consolidate_every}.",
-            "consolidate_hours": "…or once the oldest has waited this many hours. "
-            f"Empty: {_USUAL.consolidate_after // _HOUR}.",
-            "recall_mode": "Push: the agent is given memories with each turn. Pull: it asks for them. Hybrid: both. "
-            "Empty: hybrid.",
-            "recall_items": f"The most memories that one automatic recall returns. Empty: {_USUAL.recall_items}.",
-            "recall_tokens": "The most tokens that all automatic recalls of a turn may use. "
-            f"Empty: {_USUAL.recall_tokens:,}.",
-            "pinned_refresh_turns": "Move the pinned facts forward in the prompt every this many turns. "
-            f"Empty: {_USUAL.pinned_refresh_turns}.",
-            "recall_threshold": "Memories that score below this are left out. Empty: no threshold.",
-            "keep_superseded": "The garbage collection never archives, evicts or erases a replaced memory.",
-            "keep_originals": "When a value is masked, keep the original text too, encrypted; only the member can "
-            "open it. Otherwise the value is lost.",
-            "apps_apart": "An agent that names itself (app) sees only the memories that it wrote, and those of no "
-            "app. Otherwise all agents of the tenant share a member's memory.",
-            "second_person": "Whether another administrator approves an erasure, or the export of a whole memory. "
-            "Empty: where there is one. Always: a lone "
-            "administrator needs platform staff. Never: one administrator, or whoever has their password, erases any "
-            "member.",
-            "erasure_delay_hours": "Hours between the approval of an erasure and its beginning; until then it can be "
-            f"withdrawn. 0: it begins at once. Empty: {_USUAL.erasure_delay // _HOUR}.",
-            "exports_daily": f"Whole memories that one person may ask for in 24 hours. Empty: {_USUAL.exports_daily}.",
-            "reason_to_look": "Support, auditors and administrators state a reason before they open a member's memory; "
-            "it holds for an hour, and the member sees it.",
-            "looks_name_staff": "Members see the names of those who looked at their memory; otherwise only the roles.",
-            "provision_members": "A backend key makes a member on first use of an id that nobody has. Otherwise such "
-            "an id is unknown until the member was made.",
-            "caller_keys": "A program may send a model key of its own with a request to /v1/… "
-            "(X-Memoryhub-Upstream-Key). "
-            "The model endpoints themselves are set by the API (PATCH /api/v1/tenant/policy/).",
-            "instructions": "What matters when memories are learned, in words for the model that does it: “We sell "
-            "bicycles. Note sizes, brands and repairs.” It narrows the rules and replaces none.",
-            "categories": "The categories that learned facts get, one on each line, each with a colon and what it is "
-            "for: “repairs: what was mended, and when”. Empty: those of the model or the rule set.",
-            "never_words": "Words or phrases, one on each line. What holds one, in any case, is kept out of memory: a "
-            "message stays in its transcript only, a fact or how-to is refused. Memories from before stay.",
-            "never_topics": "Topics, one on each line, with terms after a colon: “health: doctor, back pain”. A text "
-            "with all words of a topic or of a term, in any order, is kept out likewise. The models are asked to "
-            "remember nothing of the topics, in whatever words; a model may err.",
-            "apps": "For each agent of yours that names itself (app): its categories in place of these, and more "
-            'instructions, words and topics. {"planner": {"never_topics": "health", "categories": "trips"}}',
-            "max_token_days": "The most days that a new API token works. Empty: "
-            f"{MAX_TOKEN_DAYS:,}; a token without a date gets {TOKEN_DAYS}.",
+            "session_hours": _with_default(
+                gettext_lazy("Hours after its last turn at which a session discards its working memory."),
+                _USUAL.session_lifetime // _HOUR,
+            ),
+            "consolidate_every": _with_default(
+                gettext_lazy("Consolidate a member's events once this many are new."), _USUAL.consolidate_every
+            ),
+            "consolidate_hours": _with_default(
+                gettext_lazy("…or once the oldest has waited this many hours."), _USUAL.consolidate_after // _HOUR
+            ),
+            "recall_mode": gettext_lazy(
+                "Push: the agent is given memories with each turn. Pull: it asks for them. Hybrid: both. Empty: hybrid."
+            ),
+            "recall_items": _with_default(
+                gettext_lazy("The most memories that one automatic recall returns."), _USUAL.recall_items
+            ),
+            "recall_tokens": _with_default(
+                gettext_lazy("The most tokens that all automatic recalls of a turn may use."), _USUAL.recall_tokens
+            ),
+            "pinned_refresh_turns": _with_default(
+                gettext_lazy("Move the pinned facts forward in the prompt every this many turns."),
+                _USUAL.pinned_refresh_turns,
+            ),
+            "recall_threshold": gettext_lazy("Memories that score below this are left out. Empty: no threshold."),
+            "keep_superseded": gettext_lazy(
+                "The garbage collection never archives, evicts or erases a replaced memory."
+            ),
+            "keep_originals": gettext_lazy(
+                "When a value is masked, keep the original text too, encrypted; only the member can "
+                "open it. Otherwise the value is lost."
+            ),
+            "apps_apart": gettext_lazy(
+                "An agent that names itself (app) sees only the memories that it wrote, and those of no "
+                "app. Otherwise all agents of the tenant share a member's memory."
+            ),
+            "second_person": gettext_lazy(
+                "Whether another administrator approves an erasure, or the export of a whole memory. "
+                "Empty: where there is one. Always: a lone administrator needs platform staff. Never: one "
+                "administrator, or whoever has their password, erases any member."
+            ),
+            "erasure_delay_hours": _with_default(
+                gettext_lazy(
+                    "Hours between the approval of an erasure and its beginning; until then it can be withdrawn. "
+                    "0: it begins at once."
+                ),
+                _USUAL.erasure_delay // _HOUR,
+            ),
+            "exports_daily": _with_default(
+                gettext_lazy("Whole memories that one person may ask for in 24 hours."), _USUAL.exports_daily
+            ),
+            "reason_to_look": gettext_lazy(
+                "Support, auditors and administrators state a reason before they open a member's memory; "
+                "it holds for an hour, and the member sees it."
+            ),
+            "looks_name_staff": gettext_lazy(
+                "Members see the names of those who looked at their memory; otherwise only the roles."
+            ),
+            "provision_members": gettext_lazy(
+                "A backend key makes a member on first use of an id that nobody has. Otherwise such "
+                "an id is unknown until the member was made."
+            ),
+            "caller_keys": gettext_lazy(
+                "A program may send a model key of its own with a request to /v1/… "
+                "(X-Memoryhub-Upstream-Key). "
+                "The model endpoints themselves are set by the API (PATCH /api/v1/tenant/policy/)."
+            ),
+            "instructions": gettext_lazy(
+                "What matters when memories are learned, in words for the model that does it: “We sell "
+                "bicycles. Note sizes, brands and repairs.” It narrows the rules and replaces none."
+            ),
+            "categories": gettext_lazy(
+                "The categories that learned facts get, one on each line, each with a colon and what it is "
+                "for: “repairs: what was mended, and when”. Empty: those of the model or the rule set."
+            ),
+            "never_words": gettext_lazy(
+                "Words or phrases, one on each line. What holds one, in any case, is kept out of memory: a "
+                "message stays in its transcript only, a fact or how-to is refused. Memories from before stay."
+            ),
+            "never_topics": gettext_lazy(
+                "Topics, one on each line, with terms after a colon: “health: doctor, back pain”. A text "
+                "with all words of a topic or of a term, in any order, is kept out likewise. The models are asked to "
+                "remember nothing of the topics, in whatever words; a model may err."
+            ),
+            "apps": gettext_lazy(
+                "For each agent of yours that names itself (app): its categories in place of these, and more "
+                'instructions, words and topics. {"planner": {"never_topics": "health", "categories": "trips"}}'
+            ),
+            "max_token_days": format_lazy(
+                gettext_lazy(
+                    "The most days that a new API token works. Empty: {most}; a token without a date gets {days}."
+                ),
+                most=_counted(MAX_TOKEN_DAYS),
+                days=TOKEN_DAYS,
+            ),
         }
 
     def clean(self) -> dict[str, Any] | None:
@@ -239,7 +311,7 @@ class MemoryPolicyForm(LimitsForm):
 class MemoryPolicyAdmin(DecidingAdmin[MemoryPolicy]):
     """The policies, at most one for each tenant; a tenant without one uses the defaults."""
 
-    empty_words = "No policy yet: every tenant uses the defaults."
+    empty_words = gettext_lazy("No policy yet: every tenant uses the defaults.")
     form = MemoryPolicyForm
     fieldsets = [
         (
@@ -251,17 +323,17 @@ class MemoryPolicyAdmin(DecidingAdmin[MemoryPolicy]):
                 ]
             },
         ),
-        ("What is learned", {"fields": _LEARNING}),
-        ("Erasures, exports and looks", {"fields": _STAFF_RULES, "description": _LOOSENED}),
-        ("Limits of use", {"fields": [*map(limit_field, DEFAULT_LIMITS)], "description": _LIMITS}),
-        ("Sensitive values", {"fields": [*map(_field_of, DECIDABLE), "keep_originals"], "description": _SENSITIVE}),
+        (gettext_lazy("What is learned"), {"fields": _LEARNING}),
+        (gettext_lazy("Erasures, exports and looks"), {"fields": _STAFF_RULES, "description": _LOOSENED}),
+        (gettext_lazy("Limits of use"), {"fields": [*map(limit_field, DEFAULT_LIMITS)], "description": _LIMITS}),
+        (
+            gettext_lazy("Sensitive values"),
+            {"fields": [*map(_field_of, DECIDABLE), "keep_originals"], "description": _SENSITIVE},
+        ),
     ]
     confirmed = True
     list_display = [
-        "tenant",
-        *(name for name in _COLUMNS if name not in _LEARNING),
-        "sensitive_values",
-        "limits_of_use",
+        *("tenant", "recall_mode", "recall_threshold", "second_person", "sensitive_values", "limits_of_use"),
         "updated_at",
     ]
     list_select_related = ["tenant"]
@@ -272,12 +344,12 @@ class MemoryPolicyAdmin(DecidingAdmin[MemoryPolicy]):
         form.operator = signed_in(request).is_superuser
         return form
 
-    @admin.display(description="limits of use")
+    @admin.display(description=gettext_lazy("limits of use"))
     def limits_of_use(self, policy: MemoryPolicy) -> str:
         """The limits that differ from the installation's, as a list."""
-        return ", ".join(f"{limit}: {number:,}" for limit, number in sorted(policy.limits.items())) or "-"
+        return ", ".join(f"{limit}: {number(most)}" for limit, most in sorted(policy.limits.items())) or "-"
 
-    @admin.display(description="sensitive values")
+    @admin.display(description=gettext_lazy("sensitive values"))
     def sensitive_values(self, policy: MemoryPolicy) -> str:
         """The handling that the tenant chose for each kind, as a list."""
         decided = sorted(policy.handling.items())
@@ -303,11 +375,12 @@ class ExpiryRuleForm(forms.ModelForm[ExpiryRule]):
         model = ExpiryRule
         fields = ["tenant", "category", *_DAYS]
         help_texts = {
-            "category": "A category of facts, or a class: preference, task_learning, entity.",
-            "soft_days": "Rank an unconfirmed fact lower after this many days. Empty: never.",
-            "hard_days": "After this many days without confirmation a fact is evicted, and 30 days later erased. "
-            "Empty: never.",
-            "review_days": "Ask the owner to confirm a fact after this many days. Empty: never.",
+            "category": gettext_lazy("A category of facts, or a class: preference, task_learning, entity."),
+            "soft_days": gettext_lazy("Rank an unconfirmed fact lower after this many days. Empty: never."),
+            "hard_days": gettext_lazy(
+                "After this many days without confirmation a fact is evicted, and 30 days later erased. Empty: never."
+            ),
+            "review_days": gettext_lazy("Ask the owner to confirm a fact after this many days. Empty: never."),
         }
 
     def clean(self) -> dict[str, Any] | None:
@@ -326,7 +399,7 @@ class ExpiryRuleForm(forms.ModelForm[ExpiryRule]):
 class ExpiryRuleAdmin(DecidingAdmin[ExpiryRule]):
     """The expiry rules; a fact without a rule for its category or class follows the default."""
 
-    empty_words = "No rules yet: all facts use the default lifetimes."
+    empty_words = gettext_lazy("No rules yet: all facts use the default lifetimes.")
     form = ExpiryRuleForm
     fixed = ("tenant", "category")
     list_display = ["tenant", "category", *_DAYS]
@@ -360,7 +433,7 @@ class ThresholdProposalAdmin(TenantScopedAdmin[ThresholdProposal]):
     Open ones are applied or dismissed here.
     """
 
-    empty_words = "A proposal appears here once recorded recalls favour another threshold."
+    empty_words = gettext_lazy("A proposal appears here once recorded recalls favour another threshold.")
     list_display = ["tenant", "value", "previous", "reason", "state", "created_at"]
     list_select_related = ["tenant"]
     fields = _SHOWN
@@ -370,31 +443,47 @@ class ThresholdProposalAdmin(TenantScopedAdmin[ThresholdProposal]):
     def has_add_permission(self, request: HttpRequest) -> bool:  # noqa: ARG002 - proposals come from data, not people
         return False
 
-    @admin.display(description="state")
+    def save_model(self, request: HttpRequest, obj: ThresholdProposal, form: Any, change: bool) -> None:  # noqa: ARG002, FBT001
+        """Apply or dismiss, as the pressed button says; nothing else of a proposal changes."""
+        chosen = self.model.objects.filter(pk=obj.pk)
+        match request.POST.get("_decide"):
+            case "apply":
+                self.apply(request, chosen)
+            case "dismiss":
+                self.dismiss(request, chosen)
+
+    def response_change(self, request: HttpRequest, obj: ThresholdProposal) -> HttpResponse:  # noqa: ARG002
+        return redirect("admin:memories_thresholdproposal_changelist")
+
+    @admin.display(description=gettext_lazy("state"))
     def state(self, proposal: ThresholdProposal) -> str:
         """The state of the proposal in a word or two."""
         if proposal.applied_at:
-            return "applied"
+            return _("applied")
         if proposal.dismissed_at:
-            return "dismissed"
-        return "nothing to decide" if proposal.value is None else "to be decided"
+            return _("dismissed")
+        return _("nothing to decide") if proposal.value is None else _("to be decided")
 
-    @admin.display(description="values considered")
+    @admin.display(description=gettext_lazy("values considered"))
     def considered(self, proposal: ThresholdProposal) -> SafeString:
         """The evidence as a table: how many used memories each value keeps, and how many ignored ones it leaves out."""
         evidence: dict[str, Any] = proposal.evidence
         rows = [(f"{each['value']:g}", each["kept"], each["cut"]) for each in evidence.get("values", ())]
         body = format_html_join("", "<tr><td>{}</td><td>{}</td><td>{}</td></tr>", rows)
-        head = f"used kept, of {evidence.get('used', 0)}", f"ignored left out, of {evidence.get('ignored', 0)}"
-        return format_html("<table><tr><th>threshold</th><th>{}</th><th>{}</th></tr>{}</table>", *head, body)
+        head = (
+            _("threshold"),
+            _("used kept, of %(count)s") % {"count": evidence.get("used", 0)},
+            _("ignored left out, of %(count)s") % {"count": evidence.get("ignored", 0)},
+        )
+        return format_html("<table><tr><th>{}</th><th>{}</th><th>{}</th></tr>{}</table>", *head, body)
 
-    @admin.action(description="Apply the selected proposal")
+    @admin.action(description=gettext_lazy("Apply the selected proposal"))
     def apply(self, request: HttpRequest, queryset: QuerySet[ThresholdProposal]) -> None:
-        self._decide(request, queryset, apply_proposal, "{value} is the threshold of {tenant}.")
+        self._decide(request, queryset, apply_proposal, _("{value} is the threshold of {tenant}."))
 
-    @admin.action(description="Dismiss the selected proposals")
+    @admin.action(description=gettext_lazy("Dismiss the selected proposals"))
     def dismiss(self, request: HttpRequest, queryset: QuerySet[ThresholdProposal]) -> None:
-        self._decide(request, queryset, dismiss_proposal, "The proposal for {tenant} was dismissed.")
+        self._decide(request, queryset, dismiss_proposal, _("The proposal for {tenant} was dismissed."))
 
     def _decide(self, request: HttpRequest, chosen: QuerySet[ThresholdProposal], decide: _Decide, outcome: str) -> None:
         """Call `decide` on each chosen proposal, and show results and refusals as messages."""

@@ -60,6 +60,17 @@ def test_a_proposal_is_dismissed(browser: Client, tenant: Tenant, proposal: Thre
     assert policy_of(tenant.id).recall_threshold is None
 
 
+def test_the_buttons_of_a_proposal_say_what_they_do(
+    browser: Client, tenant: Tenant, proposal: ThresholdProposal
+) -> None:
+    page = reverse("admin:memories_thresholdproposal_change", args=[proposal.pk])
+    shown = browser.get(page).content.decode()
+    assert "Apply this threshold" in shown and "Dismiss it" in shown and "_save" not in shown
+    said = browser.post(page, {"_decide": "apply"}, follow=True).content.decode()
+    assert f"0.75 is the threshold of {tenant}." in said and policy_of(tenant.id).recall_threshold == 0.75
+    assert "Apply this threshold" not in browser.get(page).content.decode()
+
+
 def test_proposals_are_made_by_data_alone(browser: Client, proposal: ThresholdProposal) -> None:
     assert browser.get(reverse("admin:memories_thresholdproposal_add")).status_code == 403
     browser.post(reverse("admin:memories_thresholdproposal_change", args=[proposal.pk]), {"value": "9"})
