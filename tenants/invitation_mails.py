@@ -8,12 +8,13 @@ from smtplib import SMTPException, SMTPRecipientsRefused
 from django.core.mail import EmailMessage, get_connection
 from django.core.mail.backends.base import BaseEmailBackend
 from django.template.loader import render_to_string
-from django.utils import timezone
+from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 
 from memoryhub.jobs import JobResult
 from tenants.invitation_models import Invitation
 from tenants.invitations import invitation_path
+from tenants.models import User
 
 log = logging.getLogger(__name__)
 # Mails that one run of the job sends before others get their turn.
@@ -22,9 +23,17 @@ _AT_ONCE = 100
 
 def send(invitation: Invitation, link: str, connection: BaseEmailBackend | None = None) -> None:
     """Send one. Raises OSError, SMTPException."""
-    text = render_to_string("registration/invitation_mail.txt", {"invitation": invitation, "link": link})
-    subject = _("Invitation to %(name)s") % {"name": invitation.tenant.name}
+    with translation.override(_language_of(invitation)):
+        text = render_to_string("registration/invitation_mail.txt", {"invitation": invitation, "link": link})
+        subject = _("Invitation to %(name)s") % {"name": invitation.tenant.name}
     EmailMessage(" ".join(subject.split()), text, None, [invitation.email], connection=connection).send()
+
+
+def _language_of(invitation: Invitation) -> str | None:
+    """That of the recipient's account, else of whoever invites, else the active one."""
+    theirs = User.objects.filter(email__iexact=invitation.email).exclude(language="").order_by("pk")
+    by = User.objects.filter(pk=invitation.invited_by_id).values_list("language", flat=True)
+    return theirs.values_list("language", flat=True).first() or by.first() or translation.get_language()
 
 
 def send_waiting() -> JobResult:

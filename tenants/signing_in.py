@@ -36,6 +36,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils import translation
 from django.utils.crypto import salted_hmac
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext_lazy as _
@@ -83,6 +84,12 @@ class AccountAdapter(DefaultAccountAdapter):
     def is_open_for_signup(self, request: HttpRequest) -> bool:  # noqa: ARG002 - allauth's signature
         """Nobody makes an account for themselves."""
         return False
+
+    def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
+        """Write in the language of the recipient's account, whoever asks for the mail."""
+        theirs = getattr(context.get("user"), "language", "") or translation.get_language()
+        with translation.override(theirs):
+            super().send_mail(template_prefix, email, context)
 
     def get_client_ip(self, request: HttpRequest) -> str:
         """The client's address; the unspecified one if the server or its proxy names none."""

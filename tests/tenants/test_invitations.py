@@ -20,6 +20,7 @@ from pytest_django import Settings
 from tenants import invitations
 from tenants.audit.chain import owner_chain
 from tenants.errors import Forbidden, InvalidValue, InvitationOver, TenantsError
+from tenants.invitation_mails import send
 from tenants.invitation_models import Invitation
 from tenants.models import AuditEvent, Membership, Tenant, User
 from tenants.people import DirectoryEntry, add_person, change_person, remove_person
@@ -122,6 +123,19 @@ def test_who_has_an_account_joins_with_it(invitation: Invitation) -> None:
     browser = browser_of(member)
     assert browser.post(invitations.invitation_path(invitation)).status_code == 302
     assert set(member.user.memberships.values_list("tenant", flat=True)) == {member.tenant_id, invitation.tenant_id}
+
+
+def test_a_mail_is_in_the_language_of_the_account_else_of_whoever_invites(
+    admin: Membership, settings: Settings, mailoutbox: list[mail.EmailMessage]
+) -> None:
+    settings.EMAIL_HOST = "mail.example"
+    User.objects.filter(pk=admin.user_id).update(language="es")
+    User.objects.create_user("ines", email="Ines@acme.example", language="de")
+    for email in ("ines@acme.example", "olga@acme.example"):
+        by = User.objects.get(pk=admin.user_id)
+        invited = invitations.invite(tenant=admin.tenant, role=Role.MEMBER, email=email, by=by, actor=SYSTEM)
+        send(invited, "https://hub.example/x")
+    assert [each.subject.partition(" ")[0] for each in mailoutbox] == ["Einladung", "Invitación"]
 
 
 def test_an_administrator_invites_by_mail(admin: Membership, settings: Settings, client: Client) -> None:
