@@ -171,8 +171,9 @@ def kept(value: str, index: Path, *told: str) -> list[str]:
     database = Path(str(connection.settings_dict["NAME"]))
     files = [*database.parent.glob(f"{database.name}*"), *index.rglob("*")]
     marks = [mark.casefold().encode() for mark in _marks(value)]
-    found = [path.name for path in files if path.is_file() and _any_in(marks, path.read_bytes())]
-    return found + [text[:200] for text in told if _any_in(marks, text.encode())]
+    looked_at = [(path.name, path.read_bytes()) for path in files if path.is_file()]
+    looked_at += [("told", text.encode()) for text in told]
+    return [f"{name}: {where}" for name, content in looked_at if (where := _around(marks, content))]
 
 
 def _marks(value: str) -> Iterator[str]:
@@ -181,9 +182,11 @@ def _marks(value: str) -> Iterator[str]:
     yield from (run for run in _RUN.findall(value) if not run.isalpha())
 
 
-def _any_in(marks: Iterable[bytes], content: bytes) -> bool:
+def _around(marks: Iterable[bytes], content: bytes) -> str:
+    """What stands around the first mark, for whoever has to find out who wrote it; empty if there is none."""
     lower = content.lower()
-    return any(mark in lower for mark in marks)
+    places = [place for mark in marks if (place := lower.find(mark)) >= 0]
+    return ascii(content[max(0, min(places) - 300) : min(places) + 200]) if places else ""
 
 
 @dataclass
