@@ -63,7 +63,7 @@ def fill(membership: Membership, number: int) -> None:
 
 
 def others(membership: Membership) -> list[str]:
-    """A digest for each row that belongs to another member."""
+    """The table and a digest of each row that belongs to another member."""
     digests = []
     with connection.cursor() as cursor:
         for table in connection.introspection.table_names(cursor):
@@ -73,7 +73,7 @@ def others(membership: Membership) -> list[str]:
             cursor.execute(f'SELECT * FROM "{table}"')  # noqa: S608 - names come from the schema
             whose = columns.index("user_id")
             digests += [
-                hashlib.sha256(f"{table}{row!r}".encode()).hexdigest()
+                f"{table} {hashlib.sha256(repr(row).encode()).hexdigest()}"
                 for row in cursor.fetchall()
                 if row[whose] not in {membership.user_id, membership.user_id.hex, str(membership.user_id)}
             ]

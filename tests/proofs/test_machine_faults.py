@@ -33,8 +33,8 @@ from tests.real_parts import PostgreSQL
 from tests.real_parts.server import Server
 
 PEOPLE = 3
-IN_HAND_SECONDS = 60.0
 SEEN_SECONDS = 20.0
+MOST_BUSY = 5
 LONGEST_IN_HAND_SECONDS = 0.2
 # Seconds by which the wall clock is wrong, one after another.
 STEPS = (3_600, -3_600, 86_400, -600, 0)
@@ -130,7 +130,7 @@ def test_a_celery_worker_is_killed_in_each_job(site: RealSite, kills: int) -> No
         for number in track(range(max(len(queues), kills // 5)), description="kills in jobs"):
             job, queue = list(queues.items())[number % len(queues)]
             worker = site.upkeep if queue == JobQueue.UPKEEP else site.worker
-            assert eventually(lambda: taken(site, worker, job, queue), seconds=IN_HAND_SECONDS), worker.words()[-3000:]  # noqa: B023
+            assert any(taken(site, worker, job, queue) for _ in range(MOST_BUSY)), worker.words()[-3000:]
             time.sleep(chance.uniform(0.0, LONGEST_IN_HAND_SECONDS))
             worker.kill()
             worker.start()
@@ -140,7 +140,8 @@ def test_a_celery_worker_is_killed_in_each_job(site: RealSite, kills: int) -> No
 def taken(site: RealSite, worker: CeleryProcess, job: str, queue: str) -> bool:
     """Send a message of this job to its paused worker and let it go on; whether it was seen with the message in hand.
 
-    All other messages are lost meanwhile, as any may be, so that it comes first.
+    All other messages are lost meanwhile, as any may be, so that it comes first. A worker that has a longer job in hand
+    is killed in that one.
     """
     url = site.parts.redis.url
     with redis.Redis.from_url(url) as broker, Celery(broker=url) as sender:
@@ -152,6 +153,8 @@ def taken(site: RealSite, worker: CeleryProcess, job: str, queue: str) -> bool:
         while time.monotonic() < deadline:
             if message in b" ".join(broker.hvals("unacked")):
                 return True
+    worker.kill()
+    worker.start()
     return False
 
 
