@@ -75,7 +75,7 @@ def test_the_list_counts_and_shows_no_words_of_a_contradiction(
 ) -> None:
     proposed(principal, say(principal, "The gate is blue"))
     shown = " ".join(browser.get(reverse(LIST)).content.decode().split())
-    assert "2 review items" in shown and "Open (2)" in shown
+    assert "2 reviews" in shown and "Open (2)" in shown
     assert "Nobody used it for long." in shown and "0.95" in shown
     assert "metres" not in shown and "Two widths" not in shown and "gate" not in shown
     assert not AuditEvent.objects.filter(action="review.read").exists()
