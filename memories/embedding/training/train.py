@@ -4,8 +4,8 @@
     python memories/embedding/training/train.py OUT_FOLDER [EXAMPLES]
 
 Contrastive loss over in-batch and written negatives (temperature 1/20) in both directions, AdamW; then the weights are
-averaged with the teacher's, which keeps what the teacher knows. `EXAMPLES` takes that many at random, for the curve in
-the README. Batches hold texts of similar length. 
+averaged with the teacher's, which keeps what the teacher knows. `EXAMPLES` takes that many at random. Batches hold texts
+of similar length.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def batches(rows: list[dict]) -> list[list[dict]]:
     return [batch for batch in made if len(batch) > 1]
 
 
-class Encoder:
+class Tuned:
     """The model with its tokenizer; embeds texts as normalised means over their word pieces."""
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class Encoder:
         return torch.nn.functional.normalize((hidden * mask).sum(1) / mask.sum(1), dim=1)
 
 
-def loss_of(encode: Encoder, batch: list[dict], answers: dict[str, set[str]]) -> torch.Tensor:
+def loss_of(encode: Tuned, batch: list[dict], answers: dict[str, set[str]]) -> torch.Tensor:
     """Return the loss of a batch. A text that answers a question is never a negative of it."""
     texts = [row["positive"] for row in batch] + [text for row in batch for text in row["negatives"][:2]]
     scores = (TEMPERATURE * encode([row["question"] for row in batch]) @ encode(texts).T).float()
@@ -78,7 +78,7 @@ def loss_of(encode: Encoder, batch: list[dict], answers: dict[str, set[str]]) ->
     return torch.nn.functional.cross_entropy(scores, target) + 0.5 * torch.nn.functional.cross_entropy(back, target)
 
 
-def tune(encode: Encoder, rows: list[dict]) -> None:
+def tune(encode: Tuned, rows: list[dict]) -> None:
     """Train the encoder in place."""
     answers: dict[str, set[str]] = defaultdict(set)
     for row in rows:
@@ -102,7 +102,7 @@ def tune(encode: Encoder, rows: list[dict]) -> None:
     encode.model.eval()
 
 
-def export(encode: Encoder, out: Path) -> None:
+def export(encode: Tuned, out: Path) -> None:
     """Write `model.onnx`, quantized to int8 per channel, and `tokenizer.json`."""
     whole = out / "whole.onnx"
     inputs = encode.tokenizer(["Where do I live?", "home: Lives in Tartu."], padding=True, return_tensors="pt")
@@ -128,7 +128,7 @@ def main(folder: str, limit: int | None = None) -> None:
     random.seed(7)
     out = Path(folder)
     out.mkdir(parents=True, exist_ok=True)
-    encode = Encoder()
+    encode = Tuned()
     before = {name: value.clone() for name, value in encode.model.state_dict().items()}
     tune(encode, examples(limit))
     after = encode.model.state_dict()
