@@ -87,8 +87,9 @@ def test_nothing_stays_of_a_member_who_chats_and_is_consolidated_meanwhile(tmp_p
             ada, bob, eve, *_ = site.people(4)
             for person in (ada, bob, eve):
                 site.run("-m", "tests.proofs.erasing", "fill", person.username, str(MEMORIES))
+            filled = others(site, ada)
             site.start()
-            before = settled(site, ada)
+            before = settled(site, ada, filled)
             chatters = [Chatter(site, ada) for _ in range(2)]
             for chatter in chatters:
                 chatter.start()
@@ -172,16 +173,16 @@ def others(site: Site, person: Person) -> list[str]:
     return digests
 
 
-def settled(site: Site, person: Person) -> list[str]:
+def settled(site: Site, person: Person, filled: list[str]) -> list[str]:
     """The same once the server has done to everybody what it does when it starts: consolidate, scan, collect."""
-    seen: list[list[str]] = []
+    seen = [filled]
 
-    def twice_the_same() -> bool:
+    def changed_and_twice_the_same() -> bool:
         time.sleep(2)
         seen.append(others(site, person))
-        return len(seen) > 1 and seen[-1] == seen[-2]
+        return filled != seen[-1] == seen[-2]
 
-    wait_until(twice_the_same, site)
+    wait_until(changed_and_twice_the_same, site)
     return seen[-1]
 
 
