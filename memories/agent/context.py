@@ -21,7 +21,7 @@ from memories.models import Fact
 from memories.recall.pipeline import foremost, recall_among, recall_and_keep
 from memories.selectors.memories import pinned_facts, stable_facts
 from memories.selectors.policies import policy_of
-from memories.types import ALL_KINDS, Kind, Recall, Recalled
+from memories.types import ALL_KINDS, ExternalRecord, Kind, Recall, Recalled
 from tenants.principal import Principal
 
 # The share of the budget that the profile may take.
@@ -42,13 +42,15 @@ what is known about the user ("profile") and what bears on their message ("memor
 class Context:
     """A block of memories. `items` are the recalled ones, best first, and `profile` the pinned and stable facts.
 
-    `tokens` estimates `text` for an unknown model, on the high side; it never exceeds the budget.
+    `external` are hits in the tenant's own index, best first. `tokens` estimates `text` for an unknown model, on the
+    high side; it never exceeds the budget.
     """
 
     text: str
     tokens: int
     items: tuple[Recalled, ...]
     profile: tuple[Fact, ...]
+    external: tuple[ExternalRecord, ...]
     recall: Recall
     instructions: str = INSTRUCTIONS
 
@@ -105,15 +107,22 @@ def context_of(
 
 
 def _block(principal: Principal, found: Recall, items: list[Recalled], profile: list[Fact], budget: int) -> Context:
-    """The rendered block. A fact of the profile that was recalled as well is among the memories alone."""
+    """The rendered block. A fact of the profile that was recalled as well is among the memories alone.
+
+    What does not fit is left out from the end: of the memories but the best, then of the external hits.
+    """
+    external = found.external
     while True:
         ids = {item.id for item in items}
         others = [fact for fact in profile if fact.pk not in ids]
-        text = render_context(others, items, speaker=principal.speaker, degraded=found.degraded)
+        text = render_context(others, items, external, speaker=principal.speaker, degraded=found.degraded)
         tokens = estimated(text)
-        if tokens <= budget or not items:
-            return Context(text, tokens, tuple(items), tuple(profile), found)
-        items = items[:-1]
+        if tokens <= budget or not (items or external):
+            return Context(text, tokens, tuple(items), tuple(profile), external, found)
+        if len(items) > 1 or not external:
+            items = items[:-1]
+        else:
+            external = external[:-1]
 
 
 def _profile(principal: Principal, room: int) -> list[Fact]:

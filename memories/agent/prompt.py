@@ -16,7 +16,7 @@ from memories.hygiene.junk import RECORDS_NOTE
 from memories.llm.base import ChatMessage, quoted
 from memories.llm.tokens import estimated
 from memories.slots import Noted, Slots, foremost
-from memories.types import Importance, Kind, Recall, Recalled, RecallMode, Scope, Status
+from memories.types import ExternalRecord, Importance, Kind, Recall, Recalled, RecallMode, Scope, Status
 
 if TYPE_CHECKING:
     from memories.models import Fact
@@ -277,9 +277,12 @@ def render_recall(recall: Recall, *, speaker: str = "") -> str:
         result["degraded"] = _DEGRADED
     if recall.as_of:
         result["as_of"] = _time(recall.as_of)
-    if recall.external:
-        result["external"] = [{"kind": Kind.CATALOG.value, **asdict(record)} for record in recall.external]
+    result |= _external(recall.external)
     return quoted(result | {"memories": [record_of(item, speaker) for item in recall.items]})
+
+
+def _external(records: Sequence[ExternalRecord]) -> dict[str, Any]:
+    return {"external": [{"kind": Kind.CATALOG.value, **asdict(record)} for record in records]} if records else {}
 
 
 def render_item(item: Recalled, *, speaker: str = "") -> str:
@@ -299,10 +302,16 @@ def render_pinned_item(fact: Fact) -> str:
 
 
 def render_context(
-    profile: Iterable[Fact], items: Iterable[Recalled], *, speaker: str = "", degraded: bool = False
+    profile: Iterable[Fact],
+    items: Iterable[Recalled],
+    external: Sequence[ExternalRecord] = (),
+    *,
+    speaker: str = "",
+    degraded: bool = False,
 ) -> str:
-    """A block for the prompt of another agent: the profile, and the memories of a recall, best first."""
+    """A block for the prompt of another agent: the profile, and the memories and external hits of a recall."""
     members = {"profile": list(map(_pinned, profile)), "memories": [record_of(item, speaker) for item in items]}
+    members |= _external(external)
     notes = {"note": RECORDS_NOTE} | ({"degraded": _DEGRADED} if degraded else {})
     return f"<memory>\n{quoted(notes | members)}\n</memory>"
 

@@ -2097,6 +2097,8 @@ export interface components {
             /** @description The recalled memories in it, best first. */
             items: components["schemas"]["Recalled"][];
             profile: components["schemas"]["ProfileFactResponse"][];
+            /** @description From an index of the tenant's own, best first. */
+            external: components["schemas"]["ExternalRecord"][];
             /** @description What to do with `text`, in words for the model. */
             instructions: string;
             degraded: boolean;
@@ -2352,6 +2354,14 @@ export interface components {
         ExampleKindEnum: "episodic" | "semantic" | "procedural" | "catalog" | "item";
         /** @enum {string} */
         ExportFormat: "memoryhub" | "mem0" | "zep" | "letta" | "langgraph" | "chatgpt";
+        /** @description A hit in an index of the tenant's own: quoted knowledge, and no memory. */
+        ExternalRecord: {
+            /** @description The name of the index. */
+            source: string;
+            title: string;
+            text: string;
+            url: string;
+        };
         /** @description A fact about the owner. */
         Fact: {
             /**
@@ -3600,6 +3610,8 @@ export interface components {
             /** Format: date-time */
             as_of: string | null;
             items: components["schemas"]["Recalled"][];
+            /** @description From an index of the tenant's own, best first. */
+            external: components["schemas"]["ExternalRecord"][];
         };
         /** @description One recalled memory. */
         Recalled: {
@@ -4662,6 +4674,7 @@ export type EventsResponse = components['schemas']['EventsResponse'];
 export type Example = components['schemas']['Example'];
 export type ExampleKindEnum = components['schemas']['ExampleKindEnum'];
 export type ExportFormat = components['schemas']['ExportFormat'];
+export type ExternalRecord = components['schemas']['ExternalRecord'];
 export type Fact = components['schemas']['Fact'];
 export type FactRequest = components['schemas']['FactRequest'];
 export type FieldError = components['schemas']['FieldError'];

@@ -123,7 +123,7 @@ def _recalled(principal: Principal, wire: Wire, said: Remembered, spoken: Spoken
     else:
         state = RecallState.DEGRADED if found.recall.degraded else RecallState.OK
         ids = list(dict.fromkeys([*(str(item.id) for item in found.items), *(str(fact.pk) for fact in found.profile)]))
-        body = wire.with_record(body, spoken, found.text) if ids else body
+        body = wire.with_record(body, spoken, found.text) if ids or found.external else body
     return replace(said, body=body, recall=state, recalled=tuple(ids))
 
 

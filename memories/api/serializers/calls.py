@@ -18,7 +18,7 @@ from memories.api.fields import (
     Truth,
     Whole,
 )
-from memories.api.serializers.memories import AnyMemory, RecalledSerializer
+from memories.api.serializers.memories import AnyMemory, ExternalRecordSerializer, RecalledSerializer
 from memories.api.serializers.reviews import DecisionSerializer
 from memories.constants import MAX_MESSAGE_CHARACTERS, MAX_QUERY_CHARACTERS, MAX_RECALL_LIMIT
 from memories.models import MessageRole
@@ -96,6 +96,7 @@ class ContextResponse(serializers.Serializer[Any]):
     tokens = serializers.IntegerField(help_text="An estimate of its tokens, on the high side; at most the budget.")
     items = RecalledSerializer(many=True, help_text="The recalled memories in it, best first.")
     profile = ProfileFactResponse(many=True)
+    external = ExternalRecordSerializer(many=True, help_text="From an index of the tenant's own, best first.")
     instructions = serializers.CharField(help_text="What to do with `text`, in words for the model.")
     degraded = serializers.BooleanField()
     trace_id = serializers.UUIDField()

@@ -489,6 +489,15 @@ class RecalledSerializer(RecalledItem):
     )
 
 
+class ExternalRecordSerializer(serializers.Serializer[Any]):
+    """A hit in an index of the tenant's own: quoted knowledge, and no memory."""
+
+    source = serializers.CharField(help_text="The name of the index.")  # type: ignore[assignment]  # declared fields leave the class
+    title = serializers.CharField()
+    text = serializers.CharField()
+    url = serializers.CharField()
+
+
 class RecallResponse(serializers.Serializer[Any]):
     """Recalled memories, best first. `degraded`: the search index did not respond, so better ones may be missing."""
 
@@ -498,3 +507,4 @@ class RecallResponse(serializers.Serializer[Any]):
     took_ms = serializers.FloatField()
     as_of = serializers.DateTimeField(allow_null=True)
     items = RecalledSerializer(many=True)
+    external = ExternalRecordSerializer(many=True, help_text="From an index of the tenant's own, best first.")

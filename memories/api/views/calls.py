@@ -141,6 +141,7 @@ def _shown(found: Context, *, explain: bool) -> dict[str, Any]:
         "tokens": found.tokens,
         "items": recalled(found.items, explain=explain),
         "profile": found.profile,
+        "external": found.external,
         "instructions": found.instructions,
         "degraded": found.recall.degraded,
         "trace_id": found.recall.trace_id,

@@ -366,5 +366,5 @@ class RecallView(ApiView):
         if asked["session_id"]:
             get_session(self.principal, asked["session_id"])
         answer = recall(self.principal, **asked)
-        shown = {name: getattr(answer, name) for name in ("trace_id", "query", "degraded", "as_of")}
+        shown = {name: getattr(answer, name) for name in ("trace_id", "query", "degraded", "as_of", "external")}
         return shown | {"took_ms": round(answer.took_ms, 1), "items": recalled(answer.items, explain=explain)}

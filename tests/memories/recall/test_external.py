@@ -13,6 +13,7 @@ from cryptography.fernet import Fernet
 from django.core.management import call_command
 from pytest_django import Settings
 
+from memories.agent.context import context_of
 from memories.agent.prompt import render_recall
 from memories.errors import Conflict, InvalidInput
 from memories.models import MemoryPolicy, RecallTrace
@@ -23,8 +24,9 @@ from memories.services.facts.remember import remember_fact
 from memories.types import Condition, FilterOperator, Kind
 from memoryhub.env.values import development_secret
 from tenants.errors import Forbidden
-from tenants.models import AuditEvent, Tenant
+from tenants.models import AuditEvent, Membership, Tenant
 from tenants.principal import Principal
+from tests.memories.api.caller import caller_of
 from tests.openai_server import HangUp, OpenAIServer, Raw, Refuse, openai_server
 from tests.providers import as_json
 
@@ -77,6 +79,28 @@ def test_hits_reach_the_model_as_quoted_catalog_records_with_their_source(
     assert server.keys == [f"ApiKey {SECRET}"] and traced()["external"] == "Manual"
     (body,) = server.requests
     assert body["query"]["multi_match"] == {"query": QUESTION, "fields": ["body", "meta.title^2"], "lenient": True}
+
+
+def test_hits_reach_the_agents_of_others_within_the_budget(
+    server: OpenAIServer, admin_principal: Principal, principal: Principal
+) -> None:
+    connect(admin_principal, server)
+    for number in range(9):
+        remember_fact(principal, text=f"Pump {number} is primed by hand, which takes {number + 2} minutes.")
+    found = context_of(principal, QUESTION, token_budget=400)
+    shown = json.loads(found.text.removeprefix("<memory>").removesuffix("</memory>"))
+    assert [record["source"] for record in shown["external"]] == ["Manual"] == [each.source for each in found.external]
+    assert found.items and found.tokens <= 400
+
+
+def test_programs_get_the_hits_beside_the_memories(
+    server: OpenAIServer, admin_principal: Principal, membership: Membership
+) -> None:
+    connect(admin_principal, server)
+    ada = caller_of(membership)
+    for path in ("recall/", "context/"):
+        (record,) = ada.post(path, {"query": QUESTION}).json["external"]
+        assert record == {"source": "Manual", "title": "Pumps", "text": HIT["body"], "url": "https://a.example/p"}
 
 
 def test_members_of_other_tenants_never_search_it(

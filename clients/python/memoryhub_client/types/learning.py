@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, TypedDict
 
-from memoryhub_client.types.memories import Memory, Recalled
+from memoryhub_client.types.memories import ExternalRecord, Memory, Recalled
 
 Role = Literal["user", "assistant", "tool"]
 Learn = Literal["background", "now", "off"]
@@ -96,6 +96,7 @@ class Context:
     instructions: str
     degraded: bool
     trace_id: str
+    external: list[ExternalRecord] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -169,6 +169,16 @@ class Recalled:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ExternalRecord:
+    """A hit in an index of the tenant's own, which `source` names: quoted knowledge, and no memory."""
+
+    source: str
+    title: str
+    text: str
+    url: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Recall:
     """Recalled memories, best first. `degraded`: not everything could be searched, so better ones may be missing."""
 
@@ -178,6 +188,7 @@ class Recall:
     took_ms: float
     as_of: datetime | None
     items: list[Recalled]
+    external: list[ExternalRecord] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True)
