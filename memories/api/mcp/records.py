@@ -1,4 +1,4 @@
-"""What MCP clients offer their users to attach: the pinned facts, and a prompt that asks what is known of them."""
+"""The resource of MCP, the pinned facts, and its prompt, which asks what is known of the user."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from tenants.principal import Principal
 
 # Of the resource, and of the prompt.
 MAX_RECORDS_TOKENS = 4_000
+# The latest, among which those of the prompt are.
 _MAX_FACTS = 200
 
 PINNED = "memoryhub://pinned"
@@ -36,8 +37,8 @@ PROMPTS = (
     {
         "name": ABOUT_ME,
         "title": "What do you know about me?",
-        "description": "Everything that memory holds about you, or about one topic.",
-        "arguments": [{"name": "topic", "title": "Topic", "description": "Leave it out for everything."}],
+        "description": "The pinned and the latest facts about you, or what bears on one topic.",
+        "arguments": [{"name": "topic", "title": "Topic", "description": "Leave it out for the latest facts."}],
     },
 )
 _QUESTION = (
