@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memories.api.dropin.remembering import MemoryMode, remember, store
+from memories.api.dropin.remembering import MemoryMode, augment, store
 from memories.api.dropin.wires import ChatWire, Json, MessagesWire, ResponsesWire
 from proof.attack import Attempt, attack
 from proof.marks import Exposure
@@ -25,7 +25,7 @@ def records(attempt: Attempt) -> None:
         session = str(pick(aim.victim.sessions))
     named = {"user": aim.victim.user_id, "metadata": {"user_id": aim.victim.user_id}}
     body: Json = {**named, wire.items_field: [{"role": "user", "content": words}]}
-    found = remember(aim.who, wire, dict(body), mode, session)
+    found = augment(aim.who, wire, dict(body), mode, session)
     store(aim.who, found, "Mine")
     attempt.scan(aim.attacker, found.body, found.headers, found.note.decode(), sent=[body, session])
 

@@ -24,7 +24,7 @@ from memories.agent.streams import suspended
 from memories.api.acting import Acts
 from memories.api.authentication import TokenAuthentication
 from memories.api.dropin.relay import Relay
-from memories.api.dropin.remembering import NOTE_HEADER, SESSION_HEADER, mode_of, remember, store
+from memories.api.dropin.remembering import NOTE_HEADER, SESSION_HEADER, augment, mode_of, store
 from memories.api.dropin.wires import ChatWire, Json, MessagesWire, ResponsesWire, Wire, prompt_tokens
 from memories.api.problems import JsonParser, members_of, problem_in
 from memories.api.views.base import ApiView
@@ -74,7 +74,7 @@ class KeyAuthentication(TokenAuthentication):
 
 
 def _counts_as(*buckets: Bucket) -> Callable[[Method], Method]:
-    """Declare what a call needs and counts as. What it needs of memory depends on its mode (`remember`)."""
+    """Declare what a call needs and counts as. What it needs of memory depends on its mode (`augment`)."""
 
     def decorate(method: Method) -> Method:
         method.needs, method.buckets = (Right.CHAT,), buckets  # type: ignore[attr-defined]  # read by ApiView
@@ -194,20 +194,20 @@ class ConversationView(DropInView):
         mode = mode_of(headers, body)
         upstream = self.upstream()
         self.check(body, upstream)
-        remembered = remember(principal, self.wire, body, mode, headers.get(SESSION_HEADER, ""))
-        if remembered.new_session:
+        augmented = augment(principal, self.wire, body, mode, headers.get(SESSION_HEADER, ""))
+        if augmented.new_session:
             admit_more(principal, Bucket.SESSIONS)
         relay = Relay(
             self.wire,
             upstream,
-            self.passed(upstream, self.path, remembered.body),
-            store=partial(store, principal, remembered),
+            self.passed(upstream, self.path, augmented.body),
+            store=partial(store, principal, augmented),
             spend=partial(spend_model_tokens, principal),
-            prompt_tokens=partial(prompt_tokens, remembered.body),
+            prompt_tokens=partial(prompt_tokens, augmented.body),
             require_active=ActiveCheck(principal),
-            note=remembered.note if headers.get(NOTE_HEADER) == "true" else b"",
+            note=augmented.note if headers.get(NOTE_HEADER) == "true" else b"",
         )
-        return self.relayed(relay, remembered.headers)
+        return self.relayed(relay, augmented.headers)
 
 
 @extend_schema(exclude=True)

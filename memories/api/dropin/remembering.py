@@ -50,7 +50,7 @@ class RecallState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class AugmentedRequest:
     """A request with what was recalled for it. `new_session`: storing it will begin one."""
 
     body: Json
@@ -88,7 +88,7 @@ def mode_of(headers: Mapping[str, str], body: Json) -> MemoryMode:
     return MemoryMode(wanted)
 
 
-def remember(principal: Principal, wire: Wire, body: Json, mode: MemoryMode, session: str = "") -> Remembered:
+def augment(principal: Principal, wire: Wire, body: Json, mode: MemoryMode, session: str = "") -> AugmentedRequest:
     """Recall what bears on the user's latest words, and put it into the request.
 
     Raises InvalidInput (the session's id), Forbidden, LimitExceeded (words that are too many at once).
@@ -98,21 +98,21 @@ def remember(principal: Principal, wire: Wire, body: Json, mode: MemoryMode, ses
         principal.require(right)
     spoken = wire.spoken(body)
     if mode is MemoryMode.OFF or spoken is None:
-        return Remembered(body, mode)
+        return AugmentedRequest(body, mode)
     admit_length(principal, Bucket.TURNS, len(spoken.text))
     policy = policy_for(principal)
     if len(spoken.text) > MAX_MESSAGE_CHARACTERS or not policy.learns:
         mode = MemoryMode.READ
     session = session or f"chat-{spoken.opening[:24]}{'-' if principal.app else ''}{principal.app}"
     row = find_session(principal, session)
-    said = Remembered(body, mode, spoken, session, new_session=row is None and mode is MemoryMode.FULL)
+    request = AugmentedRequest(body, mode, spoken, session, new_session=row is None and mode is MemoryMode.FULL)
     if policy.recall_mode is RecallMode.PULL or not policy.recall_items or not policy.recalls:
-        return said
-    return _recalled(principal, wire, said, spoken)
+        return request
+    return _recalled(principal, wire, request, spoken)
 
 
-def _recalled(principal: Principal, wire: Wire, said: Remembered, spoken: Spoken) -> Remembered:
-    body, query = said.body, spoken.text
+def _recalled(principal: Principal, wire: Wire, request: AugmentedRequest, spoken: Spoken) -> AugmentedRequest:
+    body, query = request.body, spoken.text
     if len(query) > 2 * _QUERY_HALF:
         query = f"{query[:_QUERY_HALF]}\n{query[-_QUERY_HALF:]}"
     state, ids = RecallState.UNAVAILABLE, []
@@ -124,18 +124,18 @@ def _recalled(principal: Principal, wire: Wire, said: Remembered, spoken: Spoken
         state = RecallState.DEGRADED if found.recall.degraded else RecallState.OK
         ids = list(dict.fromkeys([*(str(item.id) for item in found.items), *(str(fact.pk) for fact in found.profile)]))
         body = wire.with_record(body, spoken, found.text) if ids or found.external else body
-    return replace(said, body=body, recall=state, recalled=tuple(ids))
+    return replace(request, body=body, recall=state, recalled=tuple(ids))
 
 
-def store(principal: Principal, remembered: Remembered, answer: str) -> bool:
+def store(principal: Principal, request: AugmentedRequest, answer: str) -> bool:
     """Store the user's words and the answer, if the call wants that; False if it was not possible."""
-    spoken = remembered.spoken
-    if remembered.mode is not MemoryMode.FULL or spoken is None:
+    spoken = request.spoken
+    if request.mode is not MemoryMode.FULL or spoken is None:
         return True
     try:
         record_exchange(
             principal,
-            session=remembered.session,
+            session=request.session,
             conversation=spoken.conversation,
             said=spoken.text if spoken.is_new else "",
             name=spoken.name,
