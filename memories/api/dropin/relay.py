@@ -16,7 +16,7 @@ from django.http import HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from rest_framework.exceptions import APIException
 
-from memories.api.dropin.wires import MAX_READ_BYTES, AnswerReader, Wire
+from memories.api.dropin.wires import BYTES_A_TOKEN, MAX_READ_BYTES, AnswerReader, Wire
 from memories.constants import MODEL_SILENCE_SECONDS
 from memories.llm.base import Waiting
 from memories.llm.streaming import heard
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 _FIRST_ERROR = 400
 _CREDENTIALS = (401, 403)
-_BYTES_A_TOKEN = 4
+_STORED = "X-Memoryhub-Stored"
 _BACK = frozenset(
     {"content-type", "content-encoding", "retry-after", "retry-after-ms", "x-should-retry", "request-id"}
     | {"openai-processing-ms", "openai-version"}
@@ -121,7 +121,7 @@ class Relay:
         if len(whole) <= MAX_READ_BYTES:
             return
         log.warning("An answer of a drop-in has more than %d bytes: it is passed on, and not stored", MAX_READ_BYTES)
-        response.headers["X-Memoryhub-Stored"] = "false"
+        response.headers[_STORED] = "false"
         self._collects = False
         passed = bytes(whole)
         whole.clear()
@@ -172,12 +172,12 @@ class Relay:
                 self.spend(self.prompt_tokens())
             return
         if (reader.is_over or reader.text) and not self.store(reader.text):
-            response.headers["X-Memoryhub-Stored"] = "false"
+            response.headers[_STORED] = "false"
         if reader.is_over and reader.tokens:
             self.spend(reader.tokens)
             return
         is_read = reader.streams or reader.is_over
-        written = reader.written if is_read else self._size // _BYTES_A_TOKEN
+        written = reader.written if is_read else self._size // BYTES_A_TOKEN
         self.spend(max(reader.tokens, self.prompt_tokens() + written))
 
 

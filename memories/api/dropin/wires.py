@@ -35,7 +35,9 @@ _UNWRITTEN = frozenset({"type", "role", "id", "signature", "encrypted_content"})
 # Anthropic: an image has at most about 1,600 tokens.
 _IMAGE = "1" * 1_600
 # Of what is longer, in characters, the bytes are counted: reading every word takes seconds.
-_MAX_ESTIMATED, _BYTES_A_TOKEN = 1_000_000, 3
+_MAX_ESTIMATED = 1_000_000
+# A guess on the high side, where only the bytes are known.
+BYTES_A_TOKEN = 3
 _ERRORS = {
     400: "invalid_request_error",
     401: "authentication_error",
@@ -324,7 +326,7 @@ def _image(value: Json, name: str) -> str:
 def _estimated(texts: list[str]) -> int:
     text = "\n".join(texts)
     rest = text[_MAX_ESTIMATED:]
-    return estimated(text[:_MAX_ESTIMATED]) + len(rest.encode(errors="surrogatepass")) // _BYTES_A_TOKEN
+    return estimated(text[:_MAX_ESTIMATED]) + len(rest.encode(errors="surrogatepass")) // BYTES_A_TOKEN
 
 
 def _reference(body: Json) -> str:
