@@ -239,6 +239,7 @@ LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "login"
 PASSWORD_RESET_TIMEOUT = 24 * 3600
+SESSION_ENGINE = "memoryhub.session_store"
 SESSION_COOKIE_AGE = 14 * 24 * 3600  # staff: tenants/session_rules.py
 
 # Signing in, with django-allauth (docs/sign-in.md). Nobody signs up; administrators invite.

@@ -15,7 +15,6 @@ from datetime import timedelta
 from uuid import UUID
 
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
-from django.contrib.sessions.models import Session as BrowserSession
 from django.db import transaction
 from django.utils import timezone
 
@@ -43,6 +42,7 @@ from memories.services.sessions.turns import begin_turn, finish_turn
 from memories.services.sessions.working_memory import set_task
 from memories.services.write import write
 from memories.types import Kind, Scope
+from memoryhub.session_store import SessionStore
 from proof import cluster
 from proof.marks import Marks
 from proof.world import CATALOG, EXTERNAL_ID, FACTS, HOW_TOS, SAID, Persona, Planted, ProofTenant, Resident, World
@@ -63,7 +63,6 @@ from tenants.services import (
 from tenants.session_rules import SEEN_AT, SIGNED_IN_AT
 
 MADE = "isolation.made"
-COOKIE_PREFIX = "isolation"
 COMPANIES = 3
 _PERSONAS = (Persona.ADMIN, Persona.WATCHER, Persona.RESIDENT, Persona.RESIDENT, Persona.GHOST)
 _SHARED_FROM = 900  # companies' numbers as owners start here
@@ -200,18 +199,21 @@ def _resident(marks: Marks, number: int, persona: Persona, company: ProofTenant,
 
 
 def _signed_in(user: User, tenant: Tenant) -> str:
-    """The key of a browser session of this user in this tenant; the erasure finds it by its prefix."""
-    key = COOKIE_PREFIX + entropy.token_hex(15)
-    content = {
-        SESSION_KEY: str(user.pk),
-        BACKEND_SESSION_KEY: "django.contrib.auth.backends.ModelBackend",
-        HASH_SESSION_KEY: user.get_session_auth_hash(),
-        "tenant_id": str(tenant.id),
-        SIGNED_IN_AT: time.time(),
-        SEEN_AT: time.time() + _SESSION_LASTS.total_seconds(),
-    }
-    BrowserSession.objects.save(key, content, timezone.now() + _SESSION_LASTS)
-    return key
+    """The key of a browser session of this user in this tenant."""
+    session = SessionStore()
+    session.update(
+        {
+            SESSION_KEY: str(user.pk),
+            BACKEND_SESSION_KEY: "django.contrib.auth.backends.ModelBackend",
+            HASH_SESSION_KEY: user.get_session_auth_hash(),
+            "tenant_id": str(tenant.id),
+            SIGNED_IN_AT: time.time(),
+            SEEN_AT: time.time() + _SESSION_LASTS.total_seconds(),
+        }
+    )
+    session.set_expiry(_SESSION_LASTS)
+    session.save()
+    return str(session.session_key)
 
 
 def _remember(planter: _Planter, resident: Resident) -> None:

@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from django.apps import apps
-from django.contrib.sessions.models import Session as BrowserSession
 from django.db import transaction
 from django.db.models import Q
 
@@ -24,8 +23,9 @@ from memories.types import Kind, Owner
 from proof import cluster
 from proof.attack import PROOF
 from proof.attacks.oauth import CLIENT
-from proof.building import COOKIE_PREFIX, MADE
+from proof.building import MADE
 from tenants.audit.chain import PLATFORM_CHAIN, EventDraft, erase_some, record_platform_event
+from tenants.erasure import end_logins
 from tenants.models import ApiToken, AuditEvent, AuditPayload, Membership, OAuthClient, SearchCredential, Tenant, User
 from tenants.principal import SYSTEM, ActorKind
 from tenants.services import deactivate
@@ -127,7 +127,7 @@ def _erase_memories(memberships: list[Membership], tenants: list[Tenant]) -> Non
 def _erase_people(tenants: list[Tenant], users: list[User]) -> None:
     targets = [*(tenant.pk for tenant in tenants), *(user.pk for user in users)]
     with transaction.atomic():
-        BrowserSession.objects.filter(session_key__startswith=COOKIE_PREFIX).delete()
+        end_logins(*(user.pk for user in users))
         by = record_platform_event(SYSTEM, EventDraft("proof.removed"))
         about = Q(event__tenant_id__in=[tenant.pk for tenant in tenants])
         about |= Q(event__chain=PLATFORM_CHAIN, event__target_id__in=targets) | Q(event=by)

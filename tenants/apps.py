@@ -55,10 +55,14 @@ class TenantsConfig(AppConfig):
         """Register jobs, checks and probe."""
         jobs.register(JOBS)
         health.register_probe("record", record_is_whole)
+        from allauth.usersessions.models import UserSession
+
+        from memoryhub import session_store
         from tenants import session_rules, signing_in  # noqa: F401 - their receivers
         from tenants.tokens import sender_of  # after the models
 
         middleware.register_token_check(sender_of)
+        session_store.keep_digests(UserSession)
         if in_use():
             from tenants.search_keys import identities  # noqa: F401 - imports elasticsearch, which takes half a second
 

@@ -6,10 +6,10 @@ from typing import cast
 from uuid import UUID
 
 import pytest
-from django.contrib.sessions.backends.db import SessionStore
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries, Settings
 
+from memoryhub.session_store import SessionStore
 from tenants.middleware import TENANT_SESSION_KEY
 from tenants.models import Membership
 from tenants.services import deactivate

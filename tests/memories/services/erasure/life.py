@@ -7,7 +7,6 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib.auth import SESSION_KEY
-from django.contrib.sessions.backends.db import SessionStore
 from django.db import connection
 
 from memories.models import ConsolidationRun, Fact, MemoryPolicy, ReviewItem, ReviewKind
@@ -20,6 +19,7 @@ from memories.services.playbooks import remember_playbook
 from memories.services.sessions.turns import add_tool_result, add_tool_step, begin_turn, finish_turn
 from memories.services.sessions.working_memory import observe
 from memories.types import Kind, Scope
+from memoryhub.session_store import SessionStore
 from tenants.models import Membership
 from tenants.principal import Actor, ActorKind, Principal
 from tenants.services import issue_token

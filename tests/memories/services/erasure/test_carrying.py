@@ -6,7 +6,6 @@ from datetime import timedelta
 from uuid import UUID
 
 import pytest
-from django.contrib.sessions.models import Session as LoginSession
 from django.utils import timezone
 
 from memories.errors import SearchUnavailable
@@ -32,6 +31,7 @@ from memories.services.erasure.stores import STORES
 from memories.services.facts.remember import remember_fact
 from memories.services.sessions.episodes import remember_episode
 from memories.services.sessions.turns import begin_turn, finish_turn
+from memoryhub.session_store import SessionStore
 from tenants.audit.verification import verify_all
 from tenants.errors import Forbidden, InvalidValue
 from tenants.models import ApiToken, Membership, User
@@ -143,8 +143,7 @@ def test_every_login_ends_and_those_of_others_do_not(
 ) -> None:
     theirs, others = sign_in(membership), sign_in(Membership.objects.get(pk=other_member.membership_id))
     carry_out(approved)
-    assert not LoginSession.objects.filter(pk=theirs).exists()
-    assert LoginSession.objects.filter(pk=others).exists()
+    assert [SessionStore().exists(key) for key in (theirs, others)] == [False, True]
 
 
 def test_whoever_writes_for_the_member_meanwhile_is_refused(principal: Principal, approved: UUID) -> None:
