@@ -42,7 +42,7 @@ def test_all_that_a_move_replaced_is_listed_with_what_took_its_place(
     replaced = page.locator(".card:has(.is-superseded)")
     expect(replaced).to_have_count(3)
     for card in replaced.all():
-        expect(card).to_contain_text("now You live in Edinburgh")
+        expect(card).to_contain_text("Now: You live in Edinburgh")
         expect(card).to_be_visible()  # on a phone the sheet slides in
         box = card.bounding_box()
         assert box is not None and box["x"] >= 0
