@@ -9,6 +9,7 @@ import pytest
 pytest.importorskip("langchain.agents", reason="LangChain is not installed (make integrations)")
 
 from langchain.agents import create_agent
+from langchain_core.messages import BaseMessage, SystemMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from memoryhub_client import Client
@@ -36,6 +37,24 @@ def test_an_agent_recalls_before_and_hands_in_after(client: Client) -> None:
     assert answer.startswith("Be brief.\n\n") and "Edinburgh" in answer
     assert [each.type for each in second["messages"]] == ["human", "ai"] and "memoryhub_context" not in second
     assert [fact.text for fact in client.memories.list()] == ["Lives in Edinburgh"]
+
+
+def test_the_blocks_of_a_system_message_stay_as_they_are(client: Client) -> None:
+    asked_with: list[Any] = []
+
+    class Listener(Parrot):
+        def _generate(self, messages: list[BaseMessage], *_: Any, **__: Any) -> Any:
+            asked_with.append(messages[0].content)
+            return super()._generate(messages)
+
+    client.memories.write("Lives in Edinburgh.")
+    block = {"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}
+    middleware = [MemoryhubMiddleware(client, learn="off")]
+    create_agent(Listener(), system_prompt=SystemMessage([block]), middleware=middleware).invoke(
+        asked("Where do I live?")
+    )
+    ((own, recalled),) = asked_with
+    assert own == block and "Lives in Edinburgh" in recalled["text"]
 
 
 def test_each_run_hands_in_its_own_messages_alone(client: Client) -> None:

@@ -157,8 +157,12 @@ def _informed(request: ModelRequest[Any]) -> ModelRequest[Any]:
     state: Mapping[str, Any] = request.state
     if not (recalled := state.get("memoryhub_context")):
         return request
-    own = request.system_message.text if request.system_message else ""
-    return request.override(system_message=SystemMessage(f"{own}\n\n{recalled}" if own else recalled))
+    own = request.system_message or SystemMessage("")
+    if isinstance(own.content, str):
+        content: Any = f"{own.content}\n\n{recalled}" if own.content else recalled
+    else:  # blocks carry more than their text, such as the end of what a model's API caches
+        content = [*own.content, {"type": "text", "text": recalled}]
+    return request.override(system_message=own.model_copy(update={"content": content}))
 
 
 def _message(message: AnyMessage) -> NewMessage:
