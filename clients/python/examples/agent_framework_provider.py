@@ -27,8 +27,8 @@ class MemoryhubProvider(ContextProvider):
         asked = next((each.text for each in reversed(context.input_messages) if each.role == "user"), "")
         if asked:
             found = await self._client.for_user(state["user_id"]).context(asked)
-            if found.items or found.profile:
-                context.extend_instructions(self.source_id, f"{found.instructions}\n\n{found.text}")
+            if found.prompt:
+                context.extend_instructions(self.source_id, found.prompt)
 
     async def after_run(
         self, *, agent: Any, session: AgentSession, context: SessionContext, state: dict[str, Any]

@@ -29,10 +29,10 @@ class MemoryhubCallback(CustomLogger):
         if not kwargs.get("user") or not isinstance(asked, str):
             return None
         found = await self._client.for_user(kwargs["user"]).context(asked)
-        if not found.items and not found.profile:
+        if not found.prompt:
             return None
         place = next(place for place, each in enumerate(messages) if each["role"] not in ("system", "developer"))
-        record = {"role": "system", "content": f"{found.instructions}\n\n{found.text}"}
+        record = {"role": "system", "content": found.prompt}
         return {**kwargs, "messages": [*messages[:place], record, *messages[place:]]}
 
     async def async_log_success_event(self, kwargs: Any, response_obj: Any, start_time: Any, end_time: Any) -> None:

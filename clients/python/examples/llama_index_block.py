@@ -27,8 +27,7 @@ class MemoryhubBlock(BaseMemoryBlock[str]):
         asked = next((each.content for each in reversed(messages or []) if each.role == "user"), None)
         if not asked:
             return ""
-        found = await self.client.context(asked)
-        return f"{found.instructions}\n\n{found.text}" if found.items or found.profile else ""
+        return (await self.client.context(asked)).prompt
 
     async def _aput(self, messages: list[ChatMessage]) -> None:
         said: list[NewMessage] = [

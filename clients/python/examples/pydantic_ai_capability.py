@@ -32,8 +32,7 @@ class MemoryhubMemory(AbstractCapability[Deps]):
 
     async def before_run(self, ctx: RunContext[Deps]) -> None:
         if isinstance(ctx.prompt, str):
-            found = await self.client.for_user(ctx.deps.user_id).context(ctx.prompt)
-            self.recalled = f"{found.instructions}\n\n{found.text}" if found.items or found.profile else ""
+            self.recalled = (await self.client.for_user(ctx.deps.user_id).context(ctx.prompt)).prompt
 
     def get_instructions(self) -> Callable[[], str]:
         return lambda: self.recalled

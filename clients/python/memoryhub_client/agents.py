@@ -82,8 +82,7 @@ def with_context(
         if not said:
             return instructions
         found: Context = await arun(client, _once(root.context(said[-1], token_budget=token_budget)))
-        parts = (instructions, *((found.instructions, found.text) if found.items or found.profile else ()))
-        return "\n\n".join(part for part in parts if part)
+        return "\n\n".join(part for part in (instructions, found.prompt) if part)
 
     return recalled
 

@@ -96,7 +96,7 @@ class MemoryhubMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         if not asked.strip():
             return {"memoryhub_context": ""}
         found: Context = yield root.context(asked, token_budget=self._token_budget)
-        return {"memoryhub_context": f"{found.instructions}\n\n{found.text}" if found.items or found.profile else ""}
+        return {"memoryhub_context": found.prompt}
 
     def _handed_in(self, messages: Sequence[AnyMessage], runtime: Runtime[Any]) -> Procedure[None]:
         """From the last message of the user on: what came before was handed in by the runs before."""

@@ -52,7 +52,7 @@ export function memoryMiddleware(
         tokenBudget === undefined ? {} : { token_budget: tokenBudget },
         params.abortSignal ? { signal: params.abortSignal } : {},
       );
-      if (!found.items.length && !found.profile.length) return params;
+      if (!found.items.length && !found.profile.length && !found.external.length) return params;
       const place = params.prompt.findIndex((each) => each.role !== "system");
       const recalled: Message = { role: "system", content: `${found.instructions}\n\n${found.text}` };
       return { ...params, prompt: [...params.prompt.slice(0, place), recalled, ...params.prompt.slice(place)] };

@@ -98,6 +98,11 @@ class Context:
     trace_id: str
     external: list[ExternalRecord] = field(default_factory=list)
 
+    @property
+    def prompt(self) -> str:
+        """`instructions` and `text`, for the end of a system prompt; empty if nothing was found."""
+        return f"{self.instructions}\n\n{self.text}" if self.items or self.profile or self.external else ""
+
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedMessage:
