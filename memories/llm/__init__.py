@@ -8,27 +8,33 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 
 from memories.constants import CLASSIFIER_SECONDS
-from memories.llm.completions import OpenAIChat
-from memories.llm.json_answers import JsonAnswers
 
 if TYPE_CHECKING:
+    from memories.llm.completions import OpenAIChat
+    from memories.llm.json_answers import JsonAnswers
     from memories.llm.upstream import Upstream
 
 
 def endpoint(name: str) -> OpenAIChat:
     """Return a cached chat client for the model `name` at the endpoint in the settings."""
+    from memories.llm.completions import OpenAIChat  # noqa: PLC0415 - takes a second, which offline use saves
+
     model: OpenAIChat = _client(OpenAIChat, name, settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY)
     return model
 
 
 def endpoint_at(name: str, upstream: Upstream) -> OpenAIChat:
     """Return a cached chat client for a tenant's own endpoint; only public addresses are reached."""
+    from memories.llm.completions import OpenAIChat  # noqa: PLC0415 - likewise
+
     model: OpenAIChat = _client(OpenAIChat, name, upstream.url, upstream.key, checked=upstream.checked)
     return model
 
 
 def json_endpoint(name: str) -> JsonAnswers:
     """Return a cached client for JSON answers by the model `name` at the endpoint in the settings."""
+    from memories.llm.json_answers import JsonAnswers  # noqa: PLC0415 - likewise
+
     model: JsonAnswers = _client(JsonAnswers, name, settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY)
     return model
 
@@ -40,6 +46,8 @@ def classifier_endpoint() -> JsonAnswers | None:
     """
     if not settings.MEMORYHUB_CLASSIFIER_MODEL:
         return None
+    from memories.llm.json_answers import JsonAnswers  # noqa: PLC0415 - likewise
+
     # The key of one endpoint must not be sent to another.
     elsewhere = bool(settings.MEMORYHUB_CLASSIFIER_URL)
     model: JsonAnswers = _client(

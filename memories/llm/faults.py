@@ -5,18 +5,16 @@ No sentence quotes the exception, whose message may contain the key or the conve
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 
 import httpx
+import openai
 
 from memories.llm import tokens
 from memories.llm.base import FaultCause, ModelFault
-from memoryhub.outgoing import Unreachable
 
 _FINAL: dict[int, tuple[str, FaultCause]] = {
     HTTPStatus.UNAUTHORIZED: (tokens.CREDENTIALS, FaultCause.CONFIGURATION),
@@ -37,7 +35,6 @@ _BY_CODE: dict[str, tuple[str, FaultCause]] = {
 }
 # With these statuses the endpoint may have rejected the text; any other refusal concerns the key, account or URL.
 _OF_WORDS = (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)
-_UNREACHED = (Unreachable, httpx.HTTPError, httpx.InvalidURL)
 _PASSING = (
     HTTPStatus.REQUEST_TIMEOUT,
     HTTPStatus.CONFLICT,
@@ -46,34 +43,13 @@ _PASSING = (
 )
 
 
-class RefusedRequest(Exception):
-    """An error status in place of an answer. `reason` is the text of its body."""
-
-    def __init__(self, status_code: int, headers: Mapping[str, str], body: bytes) -> None:
-        super().__init__(status_code)
-        self.status_code = status_code
-        self.headers = headers
-        self.reason = body.decode(errors="replace")
-
-    @property
-    def code(self) -> str:
-        """The error code in the body, which says more than the status; empty if there is none."""
-        try:
-            body = json.loads(self.reason)
-        except (ValueError, RecursionError):
-            return ""
-        error = body.get("error", body) if isinstance(body, dict) else None
-        code = error.get("code") if isinstance(error, dict) else None
-        return code if isinstance(code, str) else ""
-
-
 def before_the_answer(error: Exception) -> ModelFault:
     """Return the fault of a request that failed before any answer arrived."""
-    if isinstance(error, httpx.TimeoutException):
+    if isinstance(error, openai.APITimeoutError):
         return _endpoint("The model did not answer in time. Try again.")
-    if isinstance(error, _UNREACHED):
+    if isinstance(error, openai.APIConnectionError):
         return _endpoint("The model cannot be reached at the moment. Try again.")
-    if isinstance(error, RefusedRequest):
+    if isinstance(error, openai.APIStatusError):
         return _of_status(error)
     return ModelFault(tokens.UNREADABLE, retryable=True)
 
@@ -82,23 +58,23 @@ def in_the_middle(error: Exception) -> ModelFault:
     """Return the fault of an answer that failed after it began."""
     if isinstance(error, httpx.TimeoutException):
         return _endpoint(tokens.STALLED)
-    if isinstance(error, httpx.HTTPError | httpx.StreamError):
+    if isinstance(error, httpx.HTTPError | httpx.StreamError | openai.APIError):
         return _endpoint(tokens.BROKEN_OFF)
     return ModelFault(tokens.UNREADABLE, retryable=True)
 
 
 def may_pass(error: Exception) -> bool:
     """True if repeating the same request a moment later may succeed."""
-    if isinstance(error, RefusedRequest):
+    if isinstance(error, openai.APIStatusError):
         return error.status_code in _PASSING or error.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR
-    return isinstance(error, _UNREACHED) and not isinstance(error, httpx.TimeoutException)
+    return isinstance(error, openai.APIConnectionError) and not isinstance(error, openai.APITimeoutError)
 
 
 def retry_after(error: Exception) -> float:
     """Return the wait in seconds that the Retry-After header asks for (a number or a date), or 0."""
-    if not isinstance(error, RefusedRequest):
+    if not isinstance(error, openai.APIStatusError):
         return 0.0
-    told = error.headers.get("retry-after", "0")
+    told = error.response.headers.get("retry-after", "0")
     try:
         seconds = float(told)
     except ValueError:
@@ -118,7 +94,7 @@ def _endpoint(message: str, retry_after: float = 0.0) -> ModelFault:
     return ModelFault(message, retryable=True, cause=FaultCause.ENDPOINT, retry_after=retry_after)
 
 
-def _of_status(error: RefusedRequest) -> ModelFault:
+def _of_status(error: openai.APIStatusError) -> ModelFault:
     status = error.status_code
     wait = retry_after(error)
     if status == HTTPStatus.TOO_MANY_REQUESTS:
@@ -128,5 +104,5 @@ def _of_status(error: RefusedRequest) -> ModelFault:
         return _endpoint(f"The model endpoint has a fault ({status}). Try again.", wait)
     cause = FaultCause.TOO_MUCH if status in _OF_WORDS else FaultCause.CONFIGURATION
     refusal = (f"The model endpoint refused the request ({status}).", cause)
-    message, cause = _BY_CODE.get(error.code) or _FINAL.get(status) or refusal
+    message, cause = _BY_CODE.get(error.code or "") or _FINAL.get(status) or refusal
     return ModelFault(message, retryable=False, cause=cause)

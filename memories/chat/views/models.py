@@ -16,7 +16,6 @@ from django.views.decorators.debug import sensitive_post_parameters
 from memories.chat.presenting import member_page, refusal
 from memories.errors import Conflict, InvalidInput
 from memories.llm.base import ModelFault, TextPiece
-from memories.llm.completions import OpenAIChat
 from memories.models import MemoryPolicy
 from memories.selectors.upstreams import CHAT_VENDOR, VENDORS, shown_upstreams, upstream_of
 from memories.services.policies import administrator, checked_policy, set_policy
@@ -93,6 +92,8 @@ def _with_model(tenant_id: UUID, form: dict[str, str]) -> dict[str, dict[str, An
 
 def _try(tenant_id: UUID, own: dict[str, Any]) -> None:
     """Ask the model for a word. Raises ModelFault, Conflict (it answered nothing, or a stored key cannot be read)."""
+    from memories.llm.completions import OpenAIChat  # noqa: PLC0415 - takes a second, which offline use saves
+
     key = own["key"]
     if key is None:
         stored = upstream_of(tenant_id, CHAT_VENDOR)

@@ -283,6 +283,6 @@ def test_the_log_names_the_fault_and_never_the_key_or_the_words(caplog: pytest.L
     with caplog.at_level("DEBUG", logger="memories"):
         fault(Refuse(401, message=f"Incorrect API key {KEY} for {SECRET}"))
         fault(Say([SECRET]))
-    assert "RefusedRequest 401" in caplog.text
+    assert "AuthenticationError 401" in caplog.text
     assert KEY not in caplog.text
     assert SECRET not in caplog.text
