@@ -18,7 +18,8 @@ from memories.api.fields import (
     Truth,
     Whole,
 )
-from memories.api.serializers.memories import AnyMemory, ExternalRecordSerializer, RecalledSerializer
+from memories.api.serializers.memories import AnyMemory
+from memories.api.serializers.recall import ExternalRecordSerializer, RecalledSerializer
 from memories.api.serializers.reviews import DecisionSerializer
 from memories.constants import MAX_MESSAGE_CHARACTERS, MAX_QUERY_CHARACTERS, MAX_RECALL_LIMIT
 from memories.models import MessageRole

@@ -9,7 +9,7 @@ from rest_framework import serializers
 
 from memories.agent.events import Doing
 from memories.api.fields import Choice
-from memories.api.serializers.memories import RecalledItem
+from memories.api.serializers.recall import RecalledItem
 from memories.api.serializers.sessions import (
     ForgetProposedSerializer,
     MemoriesRetiredSerializer,

@@ -19,7 +19,7 @@ from memories.api.fields import (
     Truth,
     Whole,
 )
-from memories.api.serializers.memories import RecalledSerializer
+from memories.api.serializers.recall import RecalledSerializer
 from memories.api.serializers.reviews import ForgetLists
 from memories.constants import (
     MAX_CONSTRAINTS,

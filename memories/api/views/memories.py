@@ -28,8 +28,6 @@ from memories.api.serializers.memories import (
     OutcomeRequest,
     PinRequest,
     PromoteRequest,
-    RecallRequest,
-    RecallResponse,
     RestoreRequest,
     RetireRequest,
     ReviewQuery,
@@ -37,6 +35,7 @@ from memories.api.serializers.memories import (
     UndoRequest,
     WrittenResponse,
 )
+from memories.api.serializers.recall import RecallRequest, RecallResponse
 from memories.api.views.base import (
     ERASING_SECONDS,
     ApiView,
