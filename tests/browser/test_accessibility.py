@@ -1,4 +1,7 @@
-"""axe finds nothing serious on any page, in the light or in the dark, on a desk or on a phone."""
+"""axe finds nothing serious on pages of members and of nobody, in the light or in the dark, on a desk or on a phone.
+
+These are one page of each sort; `tests/proofs/test_member_pages.py` opens every page.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,9 @@ import pytest
 
 from memories.services.admin_requests import note_question
 from memories.services.facts.remember import remember_fact
+from tenants.invitations import invitation_path, invite
 from tenants.models import Membership, User
+from tenants.principal import SYSTEM, Role
 from tenants.principals import reading_principal
 from tests.browser.conftest import Browse, OpenPage
 from tests.browser.member_pages import member_pages
@@ -36,6 +41,19 @@ def test_axe_finds_nothing_and_no_page_is_too_wide(
         page.goto(path)
         found += faults_of(page, path)
     assert found == []
+
+
+@pytest.mark.parametrize(("dark", "phone"), [(False, False), (True, True)])
+def test_axe_finds_nothing_before_a_sign_in_nor_where_nothing_is_yet(
+    open_page: OpenPage, browse: Browse, member: Membership, dark: bool, phone: bool
+) -> None:
+    boss = make_membership(member.tenant, role="admin")
+    invitation = invite(tenant=member.tenant, role=Role.MEMBER, email="ines@acme.example", by=boss.user, actor=SYSTEM)
+    outside = ["/login/", "/account/password/reset/", invitation_path(invitation)]
+    empty = ["/", "/chat/all/", "/remember/facts/", "/account/security/", "/account/security/totp/activate/"]
+    empty += ["/account/sessions/", "/account/password/", "/connect/model/"]
+    found = open_each(browse(dark=dark, phone=phone), outside)
+    assert found + open_each(open_page(dark=dark, phone=phone), empty) == []
 
 
 def test_no_page_is_wider_than_a_phone_in_german(open_page: OpenPage, browse: Browse, member: Membership) -> None:
