@@ -22,13 +22,10 @@ pytestmark = pytest.mark.long
 
 
 def script(port: int) -> str:
-    """All blocks as one program of the shell; what a person sees at the start of the server, it waits for."""
-    wait = f"until curl --silent --output wait.txt http://127.0.0.1:{port}/livez; do sleep 0.2; done"
+    """All blocks as one program of the shell."""
     lines = ["set -eu", "trap 'kill $(jobs -p); wait' EXIT"]
     for language, block in BLOCKS:
         text = f"there/bin/python - <<'END'\n{block}END\n" if language == "python" else block
-        # The line of the command ends with a comment.
-        text = re.sub(rf"({SERVE}.*)\n", rf"\1\n{wait}\n", text)
         lines.append(text.replace(SERVE, f"memoryhub serve --port {port} >server.log &").replace(":8000", f":{port}"))
     return "\n".join(lines)
 

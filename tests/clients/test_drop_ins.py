@@ -67,11 +67,13 @@ def claude(url: str, person: Person) -> Iterator[Any]:
         yield client
 
 
-def test_the_quick_start_of_the_guide_runs_as_it_stands(site: Site, url: str, api: ModelApi) -> None:
+def test_the_quick_start_of_the_guide_runs_as_it_stands(
+    site: Site, url: str, api: ModelApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tenant = site.manage("tenant", "create", "acme").strip()
-    key = site.manage("token", "create", "--tenant", tenant).strip()
+    monkeypatch.setenv("MEMORYHUB_KEY", site.manage("token", "create", "--tenant", tenant).strip())
     for example in EXAMPLES:
-        exec(example.replace("http://127.0.0.1:8000", url).replace("mhb_…", key), {})  # noqa: S102 - ours
+        exec(example.replace("http://127.0.0.1:8000", url), {})  # noqa: S102 - ours
     assert "Edinburgh" in api.last.text and len(EXAMPLES) == 2
 
 
