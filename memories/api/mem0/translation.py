@@ -168,7 +168,9 @@ def take_users(filters: Any, users: list[object], depth: int = 1) -> Any:
 
 def filter_asked(asked: Mapping[str, Any]) -> Filter | None:
     """The filter of a request: its `filters` and all that it names beside them. Raises InvalidInput."""
-    names = {name: asked[name] for name in ("agent_id", "app_id", RUN, "metadata") if asked.get(name)}
+    names = {name: asked[name] for name in ("agent_id", "app_id", RUN) if asked.get(name)}
+    if asked.get("metadata") not in (None, {}, [], ""):  # 0 and false are refused, for they would select everything
+        names["metadata"] = asked["metadata"]
     if asked.get("categories"):
         names["categories"] = {"in": asked["categories"]}
     if asked.get("start_date") or asked.get("end_date"):

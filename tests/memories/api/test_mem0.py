@@ -419,6 +419,7 @@ def test_an_empty_narrowing_erases_nothing_and_a_user_alone_is_none(front: Front
     for empty in empties:
         answer = front.send("DELETE", "v1/memories/", {"user_id": "ann", **empty})
         assert answer.status == 400 and "leave it out" in answer.json["detail"]
+    assert front.send("DELETE", "v1/memories/", {"user_id": "ann", "metadata": False}).status == 400
     assert front.found(user_id="ann") == {"Keeps bees."}
     alone = {"filters": {"AND": [{"user_id": "ann"}]}}
     assert front.send("DELETE", "v1/memories/?org_id=", alone).status == 200 and front.found(user_id="ann") == set()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memories.api.mem0.translation import require_no_empty
+from memories.api.mem0.translation import filter_asked, require_no_empty
 from memories.errors import InvalidInput
 
 
@@ -38,3 +38,9 @@ def test_an_empty_narrowing_is_refused(given: dict[str, Any]) -> None:
 )
 def test_another_is_not(given: dict[str, Any]) -> None:
     require_no_empty(given)
+
+
+@pytest.mark.parametrize("metadata", [0, False, 0.0, "trip", ["trip"]], ids=repr)
+def test_metadata_that_is_no_object_selects_nothing_rather_than_everything(metadata: object) -> None:
+    with pytest.raises(InvalidInput):
+        filter_asked({"metadata": metadata})
