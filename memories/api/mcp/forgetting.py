@@ -56,7 +56,7 @@ def _proposal_of(state: object, caller: str, ids: list[str]) -> UUID:
     """The proposal that the member was asked about. Raises BadArguments for a state of another call, or an old one."""
     try:
         asked, named, proposal_id = signing.loads(str(state), salt=_SALT, max_age=ANSWER_SECONDS)
-    except signing.BadSignature:
+    except (signing.BadSignature, UnicodeEncodeError):  # of a lone surrogate no signature is made
         raise BadArguments(_OTHER_STATE) from None
     if (asked, named) != (caller, ids):
         raise BadArguments(_OTHER_STATE)

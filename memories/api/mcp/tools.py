@@ -51,6 +51,7 @@ from memories.api.problems import problem_of
 from memories.api.views.base import own_memory
 from memories.errors import Conflict, LimitExceeded, MemoriesError
 from memories.hygiene.junk import RECORDS_NOTE
+from memories.hygiene.text import clean_text
 from memories.llm.base import quoted
 from memories.llm.tokens import estimated
 from memories.models import Fact, MessageRole, Playbook
@@ -164,6 +165,8 @@ def _context(call: McpCall, wanted: ContextArguments) -> dict[str, Any]:
 
 
 def _list(call: McpCall, wanted: ListArguments) -> dict[str, Any]:
+    for name in ("words", "category"):  # PostgreSQL takes no NUL, not even to look for it
+        clean_text(getattr(wanted, name), field=name, limit=MAX_LISTED, required=False)
     rows = list_memories(call.principal, Kind(wanted.kind), query=wanted.words, category=wanted.category)
     page = page_of(rows, limit=wanted.limit, cursor=wanted.cursor)
     return _records([_record(call, row) for row in page.rows]) | {"next_cursor": page.next_cursor}

@@ -17,6 +17,7 @@ from django.http.response import HttpResponseBase
 from django.urls import path
 from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import AuthenticationFailed, ParseError
+from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -52,11 +53,18 @@ memoryhub is the user's lasting memory, shared by all of their agents.
 _LISTS_SECONDS = 300
 
 
+class EscapingRenderer(JSONRenderer):
+    """JSON in ASCII: answers repeat ids and addresses, in which half of a character has no UTF-8."""
+
+    ensure_ascii = True
+
+
 @extend_schema(exclude=True)
 class McpView(ApiView):
     """MCP over streamable HTTP."""
 
     authentication_classes = [TokenAuthentication]  # no cookie: a page of another site could send it
+    renderer_classes = [EscapingRenderer]
     http_method_names = ["post"]
     messages: list[RpcMessage]
 

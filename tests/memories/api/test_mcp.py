@@ -123,6 +123,12 @@ def test_what_is_no_message_is_refused(ada: Caller, body: bytes, code: int) -> N
     assert (refused.status, refused.json["error"]["code"]) == (400, code)
 
 
+def test_half_a_character_is_repeated_as_it_was_sent(ada: Caller) -> None:
+    mcp = McpCaller(ada, LATEST)
+    assert mcp.send(mcp.message("ping") | {"id": "\ud800"}).json["id"] == "\ud800"
+    assert mcp.error("resources/read", uri="\ud800")["data"] == {"uri": "\ud800"}
+
+
 def test_notifications_and_answers_to_nobody_are_taken(ada: Caller) -> None:
     cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}
     assert [McpCaller(ada, revision).send(cancelled).status for revision in REVISIONS] == [202] * 4
@@ -213,7 +219,9 @@ def test_context_is_a_block_for_a_prompt(mcp: McpCaller, home: str) -> None:
         ("recall", {}, "query"), ("recall", {"query": "x", "limit": 99}, "limit"), ("list", {"kind": "all"}, "kind"),
         ("remember", {"text": "x", "owner": "bob"}, "owner"), ("remember", {}, "a fact needs a text"),
         ("forget", {"memory_ids": []}, "memory_ids"), ("history", {"memory_id": "7"}, "memory_id"),
-        ("list", {"cursor": "made:up:x"}, "cursor"), ("context", {"query": "x", "token_budget": 10**9}, "token_budget"),
+        ("list", {"cursor": "made:up:x"}, "cursor"), ("list", {"words": "\x00"}, "words holds a NUL"),
+        ("list", {"category": "\x00"}, "category holds a NUL"),
+        ("context", {"query": "x", "token_budget": 10**9}, "token_budget"),
     ],
 )  # fmt: skip
 def test_a_wrong_argument_is_named_to_the_model(mcp: McpCaller, name: str, arguments: Any, said: str) -> None:
@@ -303,7 +311,7 @@ def test_an_answer_is_good_for_its_call_alone(
     state = asked["requestState"]
     for who, ids, given in (
         (mcp, [other], state), (mcp, [home], f"{state}x"), (McpCaller(bob), [home], state),
-        (McpCaller(caller_of(membership)), [home], state), (mcp, [home], {"proposal": 7}),
+        (McpCaller(caller_of(membership)), [home], state), (mcp, [home], {"proposal": 7}), (mcp, [home], "\ud800:a:b"),
     ):  # fmt: skip
         call = {"name": "forget", "arguments": {"memory_ids": ids}, "requestState": given}
         refused = who.eliciting().request("tools/call", **call, **yes)
