@@ -9,8 +9,9 @@ from uuid import UUID
 
 from django.utils.translation import gettext as _
 
+from memoryhub.db.scope import WideRole, acting_as
 from tenants.errors import Forbidden, NoMembership
-from tenants.models import Membership, User
+from tenants.models import ApiToken, Membership, User
 from tenants.principal import ALL_RIGHTS, READS_HISTORY, ActorKind, KeyHolder, Principal, Right, Role
 from tenants.selectors import active_memberships, administers, has_role
 
@@ -82,17 +83,27 @@ def require_active(principal: Principal) -> None:
         raise Forbidden(_("This membership is not active."))
 
 
+def _require_unrevoked(principal: Principal) -> None:
+    """Raise Forbidden if the token or key that began this is revoked; one that only expired may end what it began."""
+    if (actor_id := principal.actor_id) is None or actor_id == principal.user_id:  # the system, or the member in person
+        return
+    with acting_as(WideRole.SIGN_IN):  # the scope of a member does not show the tenant's keys
+        if ApiToken.objects.filter(pk=actor_id).exclude(revoked_at=None).exists():
+            raise Forbidden("This token is revoked.")
+
+
 @dataclass(slots=True)
 class ActiveCheck:
-    """Calls `require_active` for an answer that lasts, at most every `after` seconds."""
+    """Checks member and token again for an answer that lasts, at most every `after` seconds."""
 
     principal: Principal
     _checked_at: float = field(default_factory=time.monotonic)
 
     def __call__(self, *, after: float = ACTIVE_SECONDS) -> None:
-        """Raise Forbidden once the member is no longer active."""
+        """Raise Forbidden once the member is no longer active, or the token or key of the call is revoked."""
         if time.monotonic() - self._checked_at >= after:
             require_active(self.principal)
+            _require_unrevoked(self.principal)
             self._checked_at = time.monotonic()
 
 

@@ -49,8 +49,8 @@ class UpstreamFailed(APIException):
 class Relay:
     """One request. `store` gets the answer's text and says whether it could; `spend` the tokens that it took.
 
-    `require_active` raises Forbidden once its member may read no more. Without `reads` the answer is passed on alone,
-    up to MAX_READ_BYTES.
+    `require_active` raises Forbidden once its member or token may read no more. Without `reads` the answer is passed on
+    alone, up to MAX_READ_BYTES.
     """
 
     wire: Wire
@@ -81,6 +81,8 @@ class Relay:
         except (httpx.HTTPError, httpx.InvalidURL, Unreachable, APIException, Forbidden) as error:
             log.warning("The answer of a drop-in was broken off: %s", type(error).__name__)
             self._is_done = self.head is None
+            if isinstance(error, Forbidden):  # whoever may read no more writes nothing either
+                self.store = lambda _: False
             if self._is_sent:  # the client sees what it would see of the endpoint: an answer that breaks off
                 raise ConnectionAbortedError from None
             answer = refused(error if isinstance(error, APIException | Forbidden) else UpstreamFailed())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import pytest
 from django.http.response import HttpResponseBase, StreamingHttpResponse
@@ -18,7 +19,7 @@ from memories.types import RecallMode
 from tenants.models import Membership, Tenant
 from tenants.principal import SYSTEM, Right
 from tenants.principals import ActiveCheck
-from tenants.services import deactivate
+from tenants.services import deactivate, revoke_token
 from tests.memories.api.caller import Caller, caller_of, key_of
 from tests.memories.api.dropin import ANSWER, ASKED, HOME, PATHS, Json, asks, records_in, said, send
 from tests.model_api import CITY, KEY, ModelApi
@@ -104,8 +105,9 @@ def test_a_stream_that_breaks_off_breaks_off_and_what_was_said_is_stored(ada: Ca
     assert said(ada) == [HOME] and said(ada, MessageRole.ASSISTANT) == ["Hello from"]
 
 
-def test_a_stream_of_a_member_who_was_deactivated_breaks_off(
-    membership: Membership, api: ModelApi, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("end", [deactivate, lambda member: revoke_token(member.api_tokens.get())])
+def test_a_stream_of_a_deactivated_member_or_revoked_token_breaks_off(
+    membership: Membership, api: ModelApi, monkeypatch: pytest.MonkeyPatch, end: Callable[[Membership], None]
 ) -> None:
     monkeypatch.setitem(ActiveCheck.__call__.__kwdefaults__ or {}, "after", 0.0)
     ada, body = caller_of(membership), json.dumps(asks(PATHS[0], HOME, stream=True))
@@ -116,7 +118,7 @@ def test_a_stream_of_a_member_who_was_deactivated_breaks_off(
     assert isinstance(response, StreamingHttpResponse)
     pieces = iter(response)
     assert next(pieces)
-    deactivate(membership)
+    end(membership)
     with pytest.raises(ConnectionAbortedError):
         list(pieces)
     assert said(ada) == []
