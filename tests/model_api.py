@@ -79,6 +79,7 @@ class ModelApi:
         self.open = 0
         self.silence = 0.3
         self.url = ""
+        self.cookie = ""  # which each whole answer sets
 
     @property
     def last(self) -> Received:
@@ -152,7 +153,8 @@ class _Handler(BaseHTTPRequestHandler):
         elif not body.get("stream"):
             if model == "silent":
                 time.sleep(self.api.silence)
-            self._json(_WHOLE[kind](body), 200, {"x-request-id": "req_1", "openai-processing-ms": "3"})
+            cookie = {"set-cookie": self.api.cookie} if self.api.cookie else {}
+            self._json(_WHOLE[kind](body), 200, {"x-request-id": "req_1", "openai-processing-ms": "3", **cookie})
         else:
             self._stream(_EVENTS[kind](body), str(model))
 

@@ -7,6 +7,7 @@ import functools
 import time
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 
 import httpx
 
@@ -72,4 +73,8 @@ def _client(loop: asyncio.AbstractEventLoop, *, checked: bool, plain: bool) -> h
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=100, keepalive_expiry=5.0)
     transport = CheckedTransport(plain=plain, limits=limits) if checked else None
     timeout = httpx.Timeout(SILENCE_SECONDS, connect=CONNECT_SECONDS)
-    return httpx.AsyncClient(transport=transport, trust_env=not checked, limits=limits, timeout=timeout)
+    # All tenants share the client: a cookie that an endpoint of one sets would go to those of others in its domain.
+    cookies = CookieJar(DefaultCookiePolicy(allowed_domains=()))
+    return httpx.AsyncClient(
+        transport=transport, trust_env=not checked, limits=limits, timeout=timeout, cookies=cookies
+    )

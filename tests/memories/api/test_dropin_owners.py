@@ -181,6 +181,15 @@ def test_a_tenant_has_an_endpoint_and_a_key_of_its_own(
     assert reply.status == 502 and len(private.received) == 1
 
 
+def test_a_cookie_of_an_endpoint_goes_to_nobody(ada: Caller, eve: Caller, private: ModelApi) -> None:
+    private.cookie = "of=ada"
+    for each in (ada, eve):
+        _of_tenant(each, private)
+        assert send(each, "chat/completions", asks("chat/completions", HOME)).status == 200
+    private.cookie = ""
+    assert len(private.received) == 2 and "cookie" not in private.last.headers
+
+
 def test_a_name_that_leads_inside_is_not_reached(ada: Caller, private: ModelApi, settings: Settings) -> None:
     settings.MEMORYHUB_WEBHOOK_NETWORKS = (ip_network("10.0.0.0/8"),)
     upstreams = {"openai": {"url": private.url.replace("127.0.0.1", "localhost")}}
