@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import orjson
 
 from memories.errors import InvalidInput
+from memories.llm.streaming import storable
 from memories.llm.tokens import estimated
 
 Json = dict[str, Any]
@@ -23,7 +24,7 @@ Json = dict[str, Any]
 MAX_READ_BYTES = 1024**2
 # The items of a conversation, and the objects and lists in a whole request: millions of empty ones fit into a body.
 MAX_ITEMS, MAX_PARTS = 10_000, 100_000
-_TEXTS = frozenset({"text", "input_text", "output_text"})
+_TEXTS = ("text", "input_text", "output_text")
 _INSTRUCTING = ("system", "developer")
 # What refers to things that the model's API keeps for all who share its key, and not for one member: of the request,
 # and of anything in it.
@@ -235,8 +236,8 @@ class AnswerReader:
 
     @property
     def text(self) -> str:
-        """The text so far."""
-        return "".join(self.texts)
+        """The text so far, as it can be stored: models break a character in two, and write NUL."""
+        return storable("".join(self.texts))
 
     @property
     def tokens(self) -> int:
@@ -279,9 +280,16 @@ class AnswerReader:
             self.is_over = True
             return
         try:
-            self._wire.read(orjson.loads(data), self)
-        except (ValueError, TypeError, AttributeError):
+            self._wire.read(_parsed(data), self)
+        except (ValueError, TypeError, AttributeError, RecursionError):
             return  # of another form: it is passed on, and not in the transcript
+
+
+def _parsed(data: bytes) -> Any:
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:  # it takes no half of a character, as a stream has that cuts where it likes
+        return json.loads(data)
 
 
 def text_of(item: Mapping[str, Any]) -> str:

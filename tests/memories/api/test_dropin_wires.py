@@ -55,6 +55,20 @@ def test_the_users_words_are_found_among_the_most_items_in_one_pass() -> None:
     assert spoken is not None and spoken.place == 0 and time.process_time() - began < 1
 
 
+@pytest.mark.parametrize("odd", [[], {}, None, 7])
+def test_a_part_of_an_odd_type_is_nobodys_words(odd: object) -> None:
+    content = [{"type": odd, "text": "odd"}, {"type": "text", "text": "plain"}]
+    spoken = ChatWire().spoken({"messages": [{"role": "user", "content": content}]})
+    assert spoken is not None and spoken.text == "plain"
+
+
+def test_halves_of_a_character_are_joined_and_what_cannot_be_stored_is_left_out() -> None:
+    reader = AnswerReader(ChatWire(), streams=True)
+    for text in ("a\x00", "\ud83d", "\ude00", "\ud800b"):
+        reader.feed(_delta(text))
+    assert reader.text == "a\U0001f600\ufffdb"
+
+
 def test_a_prompt_is_estimated_from_all_of_it_and_an_image_by_its_kind() -> None:
     long = "word " * 1_000
     for body in (
