@@ -30,6 +30,7 @@ _INSTRUCTING = ("system", "developer")
 # and of anything in it.
 _STATE = ("previous_response_id", "conversation", "background")
 _REFERENCES = frozenset({"file_id", "file_ids", "vector_store_ids", "container", "container_id"})
+_IMAGE_CALL = "image_generation_call"
 # What the caller's own tools and formats take.
 _CALLERS = frozenset({"input", "parameters", "input_schema", "input_examples", "schema"})
 _UNWRITTEN = frozenset({"type", "role", "id", "signature", "encrypted_content"})
@@ -365,6 +366,8 @@ def _reference(body: Json) -> str:
 def _referring(value: Json) -> str:
     if value.get("type") == "item_reference":
         return "item_reference"
+    if value.get("type") == _IMAGE_CALL and value.get("id") and not value.get("result"):
+        return _IMAGE_CALL  # the image of an earlier answer
     if isinstance(audio := value.get("audio"), dict) and audio.get("id"):
         return "audio.id"
     for name in sorted(_REFERENCES & value.keys()):
