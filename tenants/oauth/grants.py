@@ -161,7 +161,9 @@ def refresh(*, client_id: str, refresh_token: str) -> IssuedTokens:
 def revoke(*, client_id: str, token: str) -> None:
     """End the grant of an access or refresh token of this client; others are left (RFC 7009)."""
     with transaction.atomic():
-        grant = _locked(family_digest=digest_of(token.partition(".")[0])) or _locked(token__digest=digest_of(token))
+        digest = digest_of(token)
+        grant = _locked(family_digest=digest_of(token.partition(".")[0])) or _locked(token__digest=digest)
+        grant = grant or _locked(token__previous_digest=digest)  # it may have been renewed meanwhile
         if grant is not None and grant.client.client_id == client_id:
             _end(grant)
 

@@ -145,6 +145,12 @@ def test_an_agent_gives_its_access_back(agent: Agent, tokens: dict[str, str], na
     assert refused(agent.refresh(tokens["refresh_token"]))
 
 
+def test_an_access_token_that_was_renewed_meanwhile_is_given_back(agent: Agent, tokens: dict[str, str]) -> None:
+    renewed = agent.refresh(tokens["refresh_token"]).json()["access_token"]
+    assert agent.revoke(tokens["access_token"]).status_code == 200
+    assert agent.whoami(renewed).status_code == agent.whoami(tokens["access_token"]).status_code == 401
+
+
 def test_another_client_revokes_nothing(agent: Agent, tokens: dict[str, str]) -> None:
     other = Agent(agent.server["issuer"])
     other.register()
