@@ -2,8 +2,8 @@
 
 It answers by what a request asks for: a call of the tool that it forces, or of the first that it offers if none has
 answered yet; JSON of a schema that it names; else words that say how many images came. Each request is kept. The
-model's name asks for faults: `limited` (429), `missing` (404), `breaks` (the stream breaks off), `silent` (nothing for
-a while), `mute` (no body).
+model's name asks for faults: `limited` (429), `quotes` (400, with the key), `missing` (404), `breaks` (the stream
+breaks off), `silent` (nothing for a while), `mute` (no body).
 """
 
 from __future__ import annotations
@@ -144,6 +144,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._json(_error(kind, "Slow down."), 429, {"retry-after": "7", "x-ratelimit-remaining-tokens": "5"})
         elif model is None:
             self._json(_error(kind, "The model is missing.", code="missing_required_parameter"), 400)
+        elif model == "quotes":
+            self._json(_error(kind, f"No credit is left for {KEY}."), 400)
         elif model == "missing":
             self._json(_error(kind, "There is no such model.", code="model_not_found"), 404)
         elif model == "mute":

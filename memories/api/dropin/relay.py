@@ -114,6 +114,8 @@ class Relay:
     def _take(self, piece: bytes, whole: bytearray, response: StreamingHttpResponse) -> Generator[bytes]:
         """Read the next bytes, or collect them in `whole`; yield what is to be sent now."""
         self._size += len(piece)
+        if self._quotes_key(piece):
+            raise UpstreamFailed("The model's endpoint answered with an error that shows the key of this server.")
         if not self._collects:
             if not self.reads and self._size > MAX_READ_BYTES:
                 raise UpstreamFailed("The model's answer is too long to be passed on.")
@@ -128,6 +130,11 @@ class Relay:
         passed = bytes(whole)
         whole.clear()
         yield passed
+
+    def _quotes_key(self, piece: bytes) -> bool:
+        """Whether an error shows a key that is not the caller's."""
+        key = "" if self.upstream.own else self.upstream.key
+        return bool(key) and self.head is not None and self.head.status >= _FIRST_ERROR and key.encode() in piece
 
     def _streamed(self, piece: bytes, response: StreamingHttpResponse) -> Generator[bytes]:
         """The piece; storing holds up the line that ends the answer and what follows it, not what came with it."""

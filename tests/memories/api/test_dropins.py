@@ -78,6 +78,12 @@ def test_a_refused_key_is_not_shown(ada: Caller, api: ModelApi, settings: Settin
 
 
 @pytest.mark.parametrize("path", PATHS)
+def test_an_error_that_shows_the_key_is_not_passed_on(ada: Caller, api: ModelApi, path: str) -> None:
+    reply = send(ada, path, asks(path, HOME, model="quotes"))
+    assert reply.status == 502 and KEY.encode() not in reply.body and "shows the key" in reply.error["message"]
+
+
+@pytest.mark.parametrize("path", PATHS)
 def test_an_endpoint_that_is_away_is_an_error_of_that_api(
     ada: Caller, api: ModelApi, settings: Settings, path: str
 ) -> None:
