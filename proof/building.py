@@ -251,7 +251,7 @@ def _remember(planter: _Planter, resident: Resident) -> None:
             open_contradiction(w, first, second, reason=reason, evidence={}),
             open_eviction(w, how_to, reason=reason, evidence={"staleness": 0.95}),
         )
-    proposal, _ = propose(who, targets=[(Kind.PROCEDURAL, how_tos[1])])
+    proposal, _ = propose(who.as_agent(), targets=[(Kind.PROCEDURAL, how_tos[1])])
     resident.proposals.append(proposal.pk)
     planter.marks.own(resident.number, resident.proposals)
     resident.reviews.extend(item.pk for item in reviews if item is not None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from uuid import UUID
 
@@ -17,22 +17,36 @@ from django.utils.translation import ngettext
 from memories.models import ForgetProposal, ProposalState
 from memories.presenting.lines import SECTIONS
 from memories.selectors.sessions import TurnView
-from memories.services.erasure.proposals import ForgetPlan, can_undo, find_proposal, finish_due, is_open, plan_of
+from memories.services.erasure.proposals import (
+    ForgetPlan,
+    can_undo,
+    find_proposal,
+    finish_due,
+    is_open,
+    open_proposals,
+    plan_of,
+)
 from memories.types import Kind, Owner
-from tenants.principal import Principal
+from tenants.audit.sentences import actor_names
+from tenants.principal import ActorKind, Principal
 
 FORGET_TOOL = "forget_memory"
+CARDS_SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
 class ForgetCard:
-    """A proposal with what it lists, as far as that exists. `counts` is such as "1 fact and 2 events"."""
+    """A proposal with what it lists, as far as that exists. `counts` is such as "1 fact and 2 events".
+
+    `proposer` is who made it, where the page says so.
+    """
 
     proposal: ForgetProposal
     plan: ForgetPlan
     counts: str
     can_decide: bool
     can_undo: bool
+    proposer: str = ""
 
     @property
     def seconds(self) -> int:
@@ -78,6 +92,19 @@ def forget_cards(principal: Principal, views: Iterable[TurnView]) -> Mapping[int
         for proposal in rows.order_by("created_at", "pk"):
             cards[proposal.turn] = forget_card(principal, proposal)
     return cards
+
+
+def cards_to_settle(principal: Principal) -> list[ForgetCard]:
+    """The latest open proposals of agents and programs, at most CARDS_SHOWN, each with who proposes."""
+    proposed = open_proposals(principal)[:CARDS_SHOWN]
+    names = actor_names(principal.tenant_id, [event for _proposal, event in proposed])
+    return [
+        replace(
+            forget_card(principal, proposal),
+            proposer=_("your agent") if event.actor_kind == ActorKind.AGENT else names.who(event),
+        )
+        for proposal, event in proposed
+    ]
 
 
 def counts_in_words(proposal: ForgetProposal) -> str:

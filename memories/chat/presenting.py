@@ -33,6 +33,7 @@ from memories.selectors.memories import Memory
 from memories.selectors.reviews import open_reviews
 from memories.selectors.sessions import search_sessions
 from memories.services.admission import Admission, admit_request
+from memories.services.erasure.proposals import open_proposals
 from memories.slots import Slots, foremost
 from memories.types import Kind
 from memoryhub.env.limits import Bucket
@@ -44,7 +45,7 @@ from tenants.principal import Principal
 
 
 def tabs_of(principal: Principal, query: str = "") -> dict[str, Any]:
-    """The sections of a member with the number of memories in each, and the number of open reviews.
+    """The sections of a member with the number of memories in each, and how many reviews and proposals are open.
 
     With a `query`, the numbers of what matches, conversations and all together included.
     """
@@ -54,7 +55,7 @@ def tabs_of(principal: Principal, query: str = "") -> dict[str, Any]:
         tabs["conversations"] = search_sessions(principal, query).count()
         tabs["found"] = tabs["conversations"] + sum(counts.values())
     else:
-        tabs["to_settle"] = open_reviews(principal).count()
+        tabs["to_settle"] = open_reviews(principal).count() + len(open_proposals(principal))
     return tabs
 
 

@@ -133,6 +133,7 @@ PAGES = tuple(
         *((f"/remember/{slug}/{{memory}}/", ("",), ("correct/", "retire/", "pin/", "forget/"))
           for slug in ("{slug}", *SLUGS.values())),
         ("/remember/settle/{review}/", ("",), ("decide/", "undo/")),
+        ("/chat/forgetting/{proposal}/", ("",), ("confirm/", "keep/", "undo/")),
         ("/chat/{session}/", ("", "turns/1/"), ("send/", "rename/", "forget/", "turns/1/retry/", "turns/1/feedback/")),
     )
     for request in (

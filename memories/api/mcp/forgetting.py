@@ -7,6 +7,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.core import signing
+from django.urls import reverse
 
 from memories.agent.tool_schemas import BadArguments
 from memories.api.mcp.forms import MAX_LISTED_RECORDS, InputRequired, McpCall, ProposeArguments
@@ -19,7 +20,7 @@ from tenants.principal import Right
 ANSWER_SECONDS = 600
 _SALT = "memories.api.mcp.forget"
 ASK: Final = "forget"
-_WAITS = "the member, who confirms it in memoryhub, or with a request of their own. Nothing is erased yet."
+_WAITS = "the member, who confirms it at confirm_at or with a request of their own. Tell them. Nothing is erased yet."
 _OTHER_STATE = "requestState is not of this call, or too old; call forget again without it."
 # In characters: of a text in the result, and in the question.
 _SHOWN, _ASKED = 1_000, 200
@@ -89,6 +90,7 @@ def _proposed(call: McpCall, proposal_id: UUID) -> dict[str, Any]:
         **shown,
         "not_listed": not_listed,
         "waits_for": _WAITS,
+        "confirm_at": call.origin + reverse("chat:forgetting", args=[proposal_id]),
     }
 
 

@@ -33,9 +33,13 @@ MemoryId = Annotated[UUID, Field(description="The id of a recalled or listed mem
 
 @dataclass(frozen=True, slots=True)
 class McpCall:
-    """Who calls, and what the member answered, if the client asked them; `can_ask`: the client is able to."""
+    """Who calls, and what the member answered, if the client asked them; `can_ask`: the client is able to.
+
+    `origin` is the address of this site, without a path.
+    """
 
     principal: Principal
+    origin: str
     can_ask: bool = False
     state: object = None
     answers: object = None
@@ -170,7 +174,10 @@ class ChangeResult(_Result):
 
 
 class ForgetResult(_Result):
-    """What would go, with `not_listed` more, and who decides; `forgotten` can be undone until `undo_until`."""
+    """What would go, with `not_listed` more, and who decides; `forgotten` can be undone until `undo_until`.
+
+    `confirm_at` is the page on which the member decides.
+    """
 
     result: Literal["proposed", "forgotten", "kept"]
     proposal_id: str
@@ -178,6 +185,7 @@ class ForgetResult(_Result):
     not_listed: int = 0
     stays: list[str] = []
     waits_for: str = ""
+    confirm_at: str = ""
     undo_until: str = ""
 
 

@@ -36,7 +36,7 @@ from memoryhub import __version__
 from memoryhub.env.limits import Bucket
 from memoryhub.middleware import AdmittedRequest
 from tenants.errors import Forbidden
-from tenants.oauth.protocol import bearer_challenge
+from tenants.oauth.protocol import bearer_challenge, issuer
 from tenants.principal import Principal, Right
 
 _SERVER = {"name": "memoryhub", "title": "memoryhub", "version": __version__}
@@ -167,7 +167,8 @@ class McpView(ApiView):
             raise RpcError(jsonrpc.INVALID_PARAMS, "arguments must be an object.")
         answered = (message.params.get("requestState"), message.params.get("inputResponses"))
         state, answers = answered if message.is_modern else (None, None)
-        call = McpCall(self.principal, can_ask=message.elicits, state=state, answers=answers)
+        origin = issuer(self.request._request)
+        call = McpCall(self.principal, origin, can_ask=message.elicits, state=state, answers=answers)
         try:
             return call_tool(tool, call, arguments)
         except InputRequired as question:

@@ -1,4 +1,7 @@
-"""Reviews for their owner: contradicting facts and proposed evictions, decisions on them, and undo."""
+"""Reviews for their owner: contradicting facts and proposed evictions, decisions on them, and undo.
+
+Proposals to forget are listed with them; their card takes the decision (`views/forgetting.py`).
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop as noop
 
+from memories.chat.forgetting import cards_to_settle
 from memories.chat.forms import DecisionForm
 from memories.chat.presenting import cards_of, member_page, refusal, refusals_shown, tabs_of
 from memories.errors import Blocked, Conflict, InvalidInput
@@ -95,13 +99,14 @@ _DONE = {
 
 @member_page()
 def listed(request: HttpRequest, principal: Principal) -> HttpResponse:
-    """The open reviews, oldest first, and on the first page the latest decisions."""
+    """The open reviews, oldest first, and on the first page the open proposals to forget and the latest decisions."""
     page: Page[ReviewItem] = Paginator(open_reviews(principal), PAGE_SIZE).get_page(request.GET.get("page"))
     settled = [] if page.number > 1 else list(answered_reviews(principal)[:SETTLED_SHOWN])
     context: dict[str, Any] = {
         "tabs": tabs_of(principal),
         "page": page,
         "base": "?",
+        "cards": [] if page.number > 1 else cards_to_settle(principal),
         "reviews": reviews_of(principal, list(page.object_list)),
         "settled": reviews_of(principal, settled),
     }

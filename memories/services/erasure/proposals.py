@@ -40,7 +40,8 @@ from memories.types import CURRENT, Kind, Owner, Status
 from memoryhub.db.compiled_query import Prepared
 from tenants.audit.chain import EventDraft
 from tenants.errors import TenantsError
-from tenants.principal import Principal, Right
+from tenants.models import AuditEvent
+from tenants.principal import ActorKind, Principal, Right
 
 log = logging.getLogger(__name__)
 
@@ -287,6 +288,28 @@ def find_proposal(principal: Principal, proposal_id: UUID) -> ForgetProposal:
     """One proposal of the owner. Raises NotFound."""
     principal.require(Right.READ)
     return existing(ForgetProposal.objects.of(principal).filter(pk=proposal_id).first(), "proposal")
+
+
+def open_proposals(principal: Principal) -> list[tuple[ForgetProposal, AuditEvent]]:
+    """What an agent or a program proposes and the owner can still decide, latest first, with the event that names it.
+
+    Left out are lists that a page of the member made, and what was forgotten meanwhile.
+    """
+    principal.require(Right.READ)
+    since = timezone.now() - OPEN_FOR
+    found = list(ForgetProposal.objects.of(principal).filter(state=ProposalState.PROPOSED, created_at__gt=since))
+    if not found:
+        return []
+    made = AuditEvent.objects.filter(tenant_id=principal.tenant_id, target_id__in=[each.pk for each in found])
+    by_others = made.filter(action=f"{AUDIT_KIND}.proposed").exclude(actor_kind=ActorKind.MEMBER)
+    events = {event.target_id: event for event in by_others}
+    targets = _rows(principal, [target for each in found for target in each.targets])
+    there = {row.pk for row in targets if row.status != Status.EVICTED}
+    return [
+        (each, events[each.pk])
+        for each in found
+        if each.pk in events and any(memory_id in there for _, memory_id in _targets(each.targets))
+    ]
 
 
 def is_open(proposal: ForgetProposal) -> bool:

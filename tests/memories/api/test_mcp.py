@@ -260,6 +260,7 @@ def test_pinned_facts_are_a_resource_and_all_facts_a_prompt(mcp: McpCaller, prin
 def test_forgetting_waits_for_the_member(mcp: McpCaller, ada: Caller, principal: Principal, home: str) -> None:
     asked = mcp.tool("forget", memory_ids=[home])
     assert (asked["result"], asked["would_go"]) == ("proposed", ["Lives in Porto."])
+    assert asked["confirm_at"] == f"http://testserver/chat/forgetting/{asked['proposal_id']}/"
     assert current(principal) == {"Lives in Porto."}
     assert ada.post(f"forget-proposals/{asked['proposal_id']}/confirm/").status == 200
     assert not current(principal)

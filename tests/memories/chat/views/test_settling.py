@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
-from memories.models import Fact, ReviewItem
+from memories.models import Fact, ForgetProposal, ReviewItem
+from memories.services.erasure.proposals import OPEN_FOR, forget_now, keep, propose
 from memories.services.facts.supersede import retire
 from memories.types import Kind
-from tenants.principal import Principal
+from tenants.models import Membership
+from tenants.principal import ActorKind, Principal
+from tenants.services import issue_token
 from tests.memories.services.reviewing import FOUR, THREE, asked, current, proposed, say, two_widths
 from tests.stored import lives
 
@@ -127,5 +133,52 @@ def test_the_list_costs_the_same_however_long(
     ada.get("/")
     for number in range(length):
         proposed(principal, say(principal, f"The shed holds {number} bicycles"))
-    with django_assert_num_queries(12):
+    with django_assert_num_queries(14):
         ada.get(LIST)
+
+
+# Proposals to forget
+
+
+def to_forget(principal: Principal, text: str = "Plays the cello") -> ForgetProposal:
+    """What a program proposes to forget."""
+    return propose(principal, targets=[(Kind.SEMANTIC, say(principal, text).pk)])[0]
+
+
+def test_what_a_program_would_forget_is_listed_with_its_name_and_decided_there(
+    ada: Client, principal: Principal, membership: Membership
+) -> None:
+    token, _ = issue_token(membership, name="Claude Code")
+    proposal = to_forget(replace(principal, actor_kind=ActorKind.TOKEN, actor_id=token.pk))
+    page = ada.get(LIST).content.decode()
+    assert "Plays the cello" in page and "The token Claude Code proposes this." in page
+    assert 'To settle <span class="count">1</span>' in page and "all caught up" not in page
+    decided = ada.post(reverse("chat:forget-confirm", args=[proposal.pk]), {"next": LIST}, follow=True)
+    page = decided.content.decode()
+    assert "Deleted: 1 fact." in page and "This will be deleted" not in page and "all caught up" in page
+
+
+def test_the_card_of_a_proposal_leads_back_to_the_list(ada: Client, principal: Principal) -> None:
+    proposal = to_forget(principal.as_agent())
+    page = ada.get(LIST).content.decode()
+    assert "Your agent proposes this." in page
+    for decision in ("confirm", "keep"):
+        form = page.partition(reverse(f"chat:forget-{decision}", args=[proposal.pk]))[2].partition("</form>")[0]
+        assert f'name="next" value="{LIST}"' in form
+
+
+def test_proposals_of_others_are_not_listed(ada: Client, stranger: Principal) -> None:
+    to_forget(stranger.as_agent())
+    page = ada.get(LIST).content.decode()
+    assert "cello" not in page and "all caught up" in page and 'To settle <span class="count">0</span>' in page
+
+
+def test_proposals_that_need_no_decision_are_not_listed(ada: Client, principal: Principal) -> None:
+    to_forget(principal.as_agent())
+    ForgetProposal.objects.of(principal).update(created_at=timezone.now() - OPEN_FOR)
+    keep(principal, to_forget(principal.as_agent(), "Plays the harp").pk)
+    gone = to_forget(principal.as_agent(), "Plays the lute")
+    forget_now(principal, kind=Kind.SEMANTIC, memory_id=gone.targets[0][1])
+    to_forget(principal, "Plays the oboe")
+    page = ada.get(LIST).content.decode()
+    assert "Plays the" not in page and 'To settle <span class="count">0</span>' in page
