@@ -105,6 +105,8 @@ class Mem0View(ApiView):
         found = _body(request).get("filters")
         if (text := request.query_params.get("filters")) is None:
             return found
+        if found is not None:
+            raise InvalidInput("filters", "stand in the query and in the body: send them once.")
         try:
             return JsonParser().parse(BytesIO(text.encode()))
         except ParseError:
@@ -335,7 +337,7 @@ class OneMemoryView(Mem0View):
     @operation("mem0_delete", DECIDE, gives=_ANY)
     def delete(self, row: UUID) -> dict[str, Any]:
         """Erase it for good; with `delete_linked` also what it replaced."""
-        linked = self.given.get("delete_linked") in ("true", "True", "1")
+        linked = self.given.get("delete_linked") in (True, "true", "True", "1")
         erased(self, row, linked=linked)
         return {"message": "Memory deleted successfully!"}
 

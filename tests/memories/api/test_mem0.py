@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 from uuid import UUID, uuid4
 
 import pytest
@@ -423,6 +424,22 @@ def test_an_empty_narrowing_erases_nothing_and_a_user_alone_is_none(front: Front
     assert front.found(user_id="ann") == {"Keeps bees."}
     alone = {"filters": {"AND": [{"user_id": "ann"}]}}
     assert front.send("DELETE", "v1/memories/?org_id=", alone).status == 200 and front.found(user_id="ann") == set()
+
+
+def test_filters_that_are_sent_twice_erase_nothing(front: Front) -> None:
+    front.said("Keeps bees.", user_id="ann", agent_id="trips")
+    filters = quote(json.dumps({"user_id": "ann"}))
+    body = {"filters": {"AND": [{"user_id": "ann"}, {"agent_id": "desk"}]}}
+    answer = front.send("DELETE", f"v1/memories/?filters={filters}", body)
+    assert answer.status == 400 and "send them once" in answer.json["detail"]
+    assert front.found(user_id="ann") == {"Keeps bees."}
+
+
+def test_what_a_fact_replaced_goes_with_it_if_that_is_asked_in_the_body_too(front: Front) -> None:
+    pk = front.said("Lives in Bristol.", user_id="ann")
+    front.send("PUT", f"v1/memories/{pk}/", {"text": "Lives in York."})
+    assert front.send("DELETE", f"v1/memories/{pk}/", {"delete_linked": True}).status == 200
+    assert not Fact.objects.unscoped("test").exists()
 
 
 def test_rights_are_those_of_the_api(front: Front, tenant: Tenant) -> None:
