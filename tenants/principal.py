@@ -166,4 +166,7 @@ class KeyHolder:
 
 def _require(rights: frozenset[Right], right: Right) -> None:
     if right not in rights:
-        raise Forbidden(f"This needs the right {right.value}.")
+        raise Forbidden(
+            f"This needs the scope `{right.value}`, which the caller does not have. A token or key gets its scopes"
+            " where it is made."
+        )

@@ -31,7 +31,8 @@ USER_HEADER: Final = "X-Memoryhub-User"
 APP_HEADER: Final = "X-Memoryhub-App"
 USER_FIELD: Final = "user_id"
 _READ_ONLY = frozenset({"GET", "HEAD", "OPTIONS"})
-_WHOSE = f"is missing: say whose memory, in {USER_FIELD} or the header {USER_HEADER}."
+USER_PLACES: Final = f"{USER_FIELD} or the header {USER_HEADER}"
+_WHOSE = "is missing: say whose memory, in {places}."
 
 
 class Acts(Enum):
@@ -86,8 +87,10 @@ def _body(request: Request) -> dict[str, Any]:
     return data if isinstance(data, dict) else {}
 
 
-def caller_for(request: Request, acts: Acts, user_id: str | None) -> Principal | KeyHolder:
-    """The authenticated caller acting for the user that the request names.
+def caller_for(
+    request: Request, acts: Acts, user_id: str | None, *, places: str = USER_PLACES
+) -> Principal | KeyHolder:
+    """The authenticated caller acting for the user that the request names; `places` says where it could.
 
     Raises NotFound alike for unknown, deactivated and other members; InvalidInput if a key must name somebody.
     """
@@ -107,7 +110,7 @@ def caller_for(request: Request, acts: Acts, user_id: str | None) -> Principal |
         enter(WideRole.STAFF)  # the views filter by the key's tenant
         return caller
     if user_id is None:
-        raise InvalidInput(USER_FIELD, _WHOSE)
+        raise InvalidInput(USER_FIELD, _WHOSE.format(places=places))
     principal = _principal(caller, user_id)
     log_context.bind(membership_id=principal.membership_id)
     enter(OwnerScope(principal.tenant_id, principal.user_id))
@@ -125,7 +128,7 @@ def acting_for(key: KeyHolder, user_id: str) -> Iterator[Principal]:
 def user_of_entry(entry: object) -> tuple[str, dict[str, Any]]:
     """The user that an entry of a batch names, and the rest of the entry. Raises InvalidInput."""
     if not isinstance(entry, dict) or USER_FIELD not in entry:
-        raise InvalidInput(USER_FIELD, _WHOSE)
+        raise InvalidInput(USER_FIELD, _WHOSE.format(places=USER_FIELD))
     try:
         user_id = checked_id(entry[USER_FIELD])
     except InvalidValue as error:

@@ -244,7 +244,12 @@ def _of_framework(error: exceptions.APIException) -> ApiProblem:
     detail = str(error.detail)
     match error:
         case exceptions.NotAuthenticated() | exceptions.AuthenticationFailed():
-            headers["WWW-Authenticate"] = str(getattr(error, "auth_header", "Bearer"))
+            challenge = headers["WWW-Authenticate"] = str(getattr(error, "auth_header", "Bearer"))
+            if isinstance(error, exceptions.NotAuthenticated):
+                scheme = challenge.partition(" ")[0]
+                detail = (
+                    f"Nobody is named as the caller: send `Authorization: {scheme} …` with a token or a backend key."
+                )
         case exceptions.UnsupportedMediaType():
             detail = "Send the body as application/json."
             errors = (("Content-Type", "must be application/json."),)

@@ -21,7 +21,7 @@ from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 
 from memories.agent.streams import suspended
-from memories.api.acting import Acts
+from memories.api.acting import USER_HEADER, Acts
 from memories.api.authentication import TokenAuthentication
 from memories.api.dropin.relay import Relay
 from memories.api.dropin.remembering import NOTE_HEADER, SESSION_HEADER, augment, mode_of, store
@@ -171,6 +171,12 @@ class DropInView(ApiView):
 @extend_schema(exclude=True)
 class ConversationView(DropInView):
     """A request for an answer: recalled for before, and stored after."""
+
+    @property
+    def user_places(self) -> str:  # type: ignore[override]  # the fields depend on the API
+        """The API's own fields, and the header."""
+        fields = " or ".join(".".join(path) for path in self.wire.user_fields)
+        return f"{fields}, or the header {USER_HEADER}"
 
     def user_named(self, request: Request) -> str | None:
         """The user of the header, or else of the API's own fields, which only a backend key uses to name a member."""

@@ -67,6 +67,7 @@ class McpView(ApiView):
     renderer_classes = [EscapingRenderer]
     http_method_names = ["post"]
     messages: list[RpcMessage]
+    user_places = f"the header {USER_HEADER}"
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Refuse the pages of other sites, then check who calls. Raises Forbidden, InvalidInput, RpcError."""

@@ -15,7 +15,7 @@ from drf_spectacular.types import OpenApiTypes
 from rest_framework.exceptions import APIException, ParseError
 from rest_framework.request import Request
 
-from memories.api.acting import Acts, named_user
+from memories.api.acting import USER_HEADER, Acts, named_user
 from memories.api.authentication import DECIDE, READ, READ_WRITE, TokenAuthentication
 from memories.api.mem0.translation import (
     EVENTS,
@@ -86,6 +86,7 @@ class Mem0View(ApiView):
     authentication_classes = [Mem0Authentication]
     schema = None  # type: ignore[assignment]  # mem0 describes its own API
     named: type[Fact | LearningOperation] = Fact
+    user_places = f"user_id, of the call or of its filters, or the header {USER_HEADER}"
 
     def user_named(self, request: Request) -> str | None:
         """The user of the request, of its filters, or of the memories that a backend key names by their ids."""

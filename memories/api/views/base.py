@@ -32,7 +32,7 @@ from memories.agent.events import (
     TurnStarted,
     to_json,
 )
-from memories.api.acting import APP_HEADER, Acts, caller_for, named_user
+from memories.api.acting import APP_HEADER, USER_PLACES, Acts, caller_for, named_user
 from memories.api.authentication import HasRights, SessionAuthentication, TokenAuthentication
 from memories.api.etags import require_match, state_of, tagged
 from memories.api.fields import StrictSerializer
@@ -144,6 +144,7 @@ class ApiView(APIView):
     http_method_names = ["get", "head", "post", "put", "patch", "delete"]
     schema = MemberSchema()
     acts: ClassVar[Acts] = Acts.FOR_MEMBER
+    user_places = USER_PLACES  # in which a backend key may name the user, in words
     rights: ClassVar[Mapping[str, tuple[Right, ...]]] = {}
     admission = Admission()
     limits_length = True  # False for views that count the entries of their bodies
@@ -178,7 +179,7 @@ class ApiView(APIView):
         if "Transfer-Encoding" in request.headers and not request.headers.get("Content-Length"):
             raise LengthRequired
         self.user_id = self.user_named(request)
-        request.auth = caller_for(request, self.acts, self.user_id)
+        request.auth = caller_for(request, self.acts, self.user_id, places=self.user_places)
 
     def user_named(self, request: Request) -> str | None:
         """The user that the request names. Raises InvalidInput."""

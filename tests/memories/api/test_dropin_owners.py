@@ -45,7 +45,9 @@ def test_a_key_that_names_nobody_two_or_an_unknown_user_is_refused(tenant: Tenan
     key = key_of(tenant)
     provision_end_user(tenant.id, "ann")
     path = "chat/completions"
-    assert send(key, path, asks(path, HOME)).status == 400
+    for wire, place in ((path, "user or safety_identifier, or the"), ("messages", "metadata.user_id, or the header")):
+        nobody = send(key, wire, asks(wire, HOME))
+        assert nobody.status == 400 and f"whose memory, in {place}" in nobody.error["message"]
     assert send(key, path, asks(path, HOME, user="ann", safety_identifier="bob")).status == 400
     assert send(key, path, asks(path, HOME, user="../ann")).error["param"] == "user"
     assert send(key, path, asks(path, HOME, user=["ann"])).status == 400

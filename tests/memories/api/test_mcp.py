@@ -335,7 +335,7 @@ def test_a_token_that_may_not_decide_asks_nobody(membership: Membership, home: s
 def test_a_token_shows_what_its_scopes_allow(membership: Membership, home: str) -> None:
     reads = McpCaller(caller_of(membership, {Right.READ}))
     assert {tool["name"] for tool in reads.request("tools/list")["tools"]} == READING
-    assert "memory:write" in reads.refusal("remember", text="Likes rye.")
+    assert "the scope `memory:write`, which the caller does not have" in reads.refusal("remember", text="Likes rye.")
     nothing = McpCaller(caller_of(membership, {Right.TOKENS}))
     assert nothing.request("tools/list")["tools"] == [] == nothing.request("resources/list")["resources"]
     assert nothing.send(nothing.message("resources/read", {"uri": "memoryhub://pinned"})).status == 403
@@ -343,6 +343,7 @@ def test_a_token_shows_what_its_scopes_allow(membership: Membership, home: str) 
 
 def test_without_a_working_token_nothing_is_answered(ada: Caller, mcp: McpCaller, membership: Membership) -> None:
     without = ada.client.post("/mcp", mcp.message("tools/list"), content_type="application/json")
+    assert "send `Authorization: Bearer …`" in without.json()["error"]["message"]
     challenge = without.headers["WWW-Authenticate"]
     assert without.status_code == 401 and challenge.startswith('Bearer realm="memoryhub", resource_metadata="http')
     document = ada.client.get(urlsplit(challenge.split('"')[3]).path).json()
@@ -377,7 +378,7 @@ def test_a_backend_key_acts_for_the_user_in_the_header(tenant: Tenant, ada: Call
     assert [each["text"] for each in McpCaller(ada).tool("list")["memories"]] == ["Lives in Leith"]
     nobody = McpCaller(key)
     unnamed = nobody.send(nobody.message("tools/list"))
-    assert unnamed.status == 400 and "X-Memoryhub-User" in unnamed.json["error"]["message"]
+    assert unnamed.status == 400 and "whose memory, in the header X-Memoryhub-User" in unnamed.text
     in_address = key.client.post(
         "/mcp?user_id=ada", nobody.message("tools/list"), content_type="application/json",
         headers={"Authorization": f"Bearer {key.token}"},

@@ -455,6 +455,9 @@ def test_rights_are_those_of_the_api(front: Front, tenant: Tenant) -> None:
     assert front.send("GET", "v1/ping/").json["status"] == "ok"
     for header in ("Token mhb_nothing", "Basic abc", "Token"):
         assert front.send("GET", "v1/ping/", Authorization=header).status == 401
+    unnamed = front.send("POST", "v3/memories/search/", {"query": "bees"})
+    assert "user_id, of the call or of its filters, or the header" in unnamed.text
+    assert "send `Authorization: Token …`" in front.send("GET", "v1/ping/", Authorization="Basic abc").json["detail"]
 
 
 def test_what_is_done_is_in_the_audit_log_as_the_keys(front: Front) -> None:
