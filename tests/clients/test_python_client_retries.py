@@ -148,9 +148,11 @@ def test_without_retries_the_first_refusal_is_the_answer(url: str) -> None:
 
 
 def test_nobody_there_is_said_so() -> None:
-    address = f"http://127.0.0.1:{free_port()}"
-    with Client(address, token="t", retries=QUICK) as memory, pytest.raises(ConnectionFailed, match="No answer"):
+    address = f"127.0.0.1:{free_port()}"
+    client = Client(f"http://u:s3cret@{address}", token="t", retries=QUICK)
+    with client as memory, pytest.raises(ConnectionFailed, match=f"No answer from http://{address}: ") as raised:
         memory.consolidation.run()
+    assert "Does the server run there?" in str(raised.value) and "s3cret" not in str(raised.value)
 
 
 def test_a_page_of_something_else_is_no_answer(url: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -224,7 +224,7 @@ class Client(_Connected["Client", httpx.Client]):
                 if (event := event_of(line, shape)) is not None:
                     yield event
         except httpx.TransportError as error:
-            raise failed(error) from error
+            raise failed(error, response.request) from error
 
     def _answer(self, request: httpx.Request, *, stream: bool) -> httpx.Response:
         steps = attempts(request, self._retries)
@@ -314,7 +314,7 @@ class AsyncClient(_Connected["AsyncClient", httpx.AsyncClient]):
                 if (event := event_of(line, shape)) is not None:
                     yield event
         except httpx.TransportError as error:
-            raise failed(error) from error
+            raise failed(error, response.request) from error
 
     async def _answer(self, request: httpx.Request, *, stream: bool) -> httpx.Response:
         steps = attempts(request, self._retries)

@@ -128,7 +128,9 @@ def retry_after(response: httpx.Response) -> float | None:
         return None
 
 
-def failed(error: httpx.TransportError) -> ConnectionFailed:
-    """The error for a request without an answer."""
+def failed(error: httpx.TransportError, request: httpx.Request) -> ConnectionFailed:
+    """The error for a request without an answer. It names the host, and nothing else of the address."""
     kind = TimedOut if isinstance(error, httpx.TimeoutException) else ConnectionFailed
-    return kind(f"No answer: {str(error) or type(error).__name__}")
+    asks = " Does the server run there?" if isinstance(error, httpx.ConnectError) else ""
+    host = f"{request.url.scheme}://{request.url.netloc.decode()}"
+    return kind(f"No answer from {host}: {str(error) or type(error).__name__}.{asks}")

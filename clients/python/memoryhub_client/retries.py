@@ -71,6 +71,6 @@ def attempts(request: httpx.Request, retries: Retries) -> Generator[httpx.Reques
         if delay is None:
             if isinstance(outcome, httpx.Response):
                 raise refused(outcome)
-            raise failed(outcome) from outcome
+            raise failed(outcome, request) from outcome
         yield delay
     raise AssertionError("unreachable")
