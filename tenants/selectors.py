@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from memoryhub.installation import PROGRAM
 from tenants.errors import NoMembership, is_storable
 from tenants.models import Membership, Tenant, User
 from tenants.principal import Role
@@ -82,7 +83,7 @@ def find_tenant(tenant: str) -> Tenant:
     """The tenant with this slug or id, active or not. Raises NoMembership."""
     found = Tenant.objects.filter(_named("slug", "id", tenant)).first() if is_storable(tenant) else None
     if found is None:
-        raise NoMembership(f"There is no tenant {tenant!r}.")
+        raise NoMembership(f"There is no tenant {tenant!r}; `{PROGRAM} tenant list` lists them.")
     return found
 
 

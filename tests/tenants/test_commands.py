@@ -155,6 +155,11 @@ def test_what_is_no_key_is_refused_at_the_start(db: None, settings: Settings, ba
     assert not Tenant.objects.exists()
 
 
+def test_an_unknown_tenant_leads_to_the_list(db: None) -> None:
+    with pytest.raises(CommandError, match=r"no tenant 'nosuch'; `manage\.py tenant list` lists them"):
+        run("token", "create", "--tenant", "nosuch")
+
+
 def test_a_key_may_have_every_scope(tenant: Tenant) -> None:
     every = run("token", "create", "--tenant", tenant.slug, "--scopes", *Right)
     assert holder(every).rights == set(Right)
