@@ -6,11 +6,12 @@ import signal
 import sys
 
 from django.core.management import BaseCommand, ManagementUtility, get_commands
-from django.db import OperationalError, connection
+from django.db import DatabaseError, OperationalError, connection
 from django.utils.module_loading import import_string
 
 from memoryhub import __version__
 from memoryhub.db.scope import WideRole, acting_as
+from memoryhub.installation import PROGRAM
 
 # By name, because the product never imports the attacks.
 PROOF = "prove_isolation"
@@ -79,6 +80,25 @@ def _is_unreachable(error: OperationalError) -> bool:
     return state is None or state.startswith(("08", "28", "3D", "53300", "57P"))
 
 
+def _in_a_sentence(error: DatabaseError) -> str:
+    """What to do about an error of the database; empty for one that says nothing to who runs the command.
+
+    A missing table is SQLite's by its words alone, PostgreSQL's by its SQLSTATE.
+    """
+    cause = error.__cause__
+    if str(error).startswith("no such table") or getattr(cause, "sqlstate", None) == "42P01":
+        return f"The database has no tables, or older ones: run `{PROGRAM} migrate` first. ({_first_line(error)})"
+    if getattr(cause, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return f"The database is busy: another process writes, so try again. ({_first_line(error)})"
+    if isinstance(error, OperationalError) and _is_unreachable(error):
+        return f"DATABASE_URL: there is no connection to the database. {error}"
+    return ""
+
+
+def _first_line(error: DatabaseError) -> str:
+    return str(error).partition("\n")[0]
+
+
 def main() -> None:
     """Run one command."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryhub.settings")
@@ -88,10 +108,11 @@ def main() -> None:
                 CommandLine(sys.argv).execute()
         finally:
             sys.stdout.flush()
-    except OperationalError as error:
-        if not _is_unreachable(error) or "--traceback" in sys.argv:
+    except DatabaseError as error:
+        sentence = _in_a_sentence(error)
+        if not sentence or "--traceback" in sys.argv:
             raise
-        sys.exit(f"DATABASE_URL: there is no connection to the database. {error}")
+        sys.exit(sentence)
     except BrokenPipeError:
         # The reader closed the pipe, as `head` does: drop the rest and exit as if SIGPIPE had ended the process.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

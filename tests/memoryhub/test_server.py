@@ -17,7 +17,8 @@ ACCESS_LOG = "memoryhub.middleware"
 
 def lines(site: Site) -> list[dict[str, Any]]:
     """The log of a site that writes JSON, without what it says to whoever started it."""
-    return [json.loads(line) for line in site.log().splitlines() if not line.startswith("Serving on ")]
+    told = ("Making the database", "Serving on ")
+    return [json.loads(line) for line in site.log().splitlines() if not line.startswith(told)]
 
 
 def status_of(site: Site, path: str, host: str = "localhost") -> int:

@@ -62,11 +62,26 @@ def test_a_database_that_cannot_be_reached_is_a_sentence(tmp_path: Path) -> None
 
 
 @pytest.mark.long
-def test_what_a_database_lacks_is_not_called_a_missing_connection(tmp_path: Path) -> None:
-    asked = "from tenants.models import Tenant; Tenant.objects.exists()"
+def test_a_database_without_tables_is_a_sentence(tmp_path: Path) -> None:
+    done = run("manage.py", "tenant", "create", "acme", environ={"MEMORYHUB_DATA_DIR": str(tmp_path)})
+    assert done.returncode == 1 and "run `manage.py migrate` first. (no such table: " in done.stderr
+    assert "Traceback" not in done.stderr and "connection to the database" not in done.stderr
+
+
+@pytest.mark.long
+def test_a_database_that_another_process_writes_is_a_sentence(tmp_path: Path) -> None:
+    asked = """
+import sqlite3
+from django.db import connection
+connection.ensure_connection()
+connection.connection.execute("PRAGMA busy_timeout = 0")
+other = sqlite3.connect(connection.settings_dict["NAME"])
+other.execute("BEGIN EXCLUSIVE")
+with connection.cursor() as cursor:
+    cursor.execute("CREATE TABLE some (id)")
+"""
     done = run("manage.py", "shell", "-v", "0", "-c", asked, environ={"MEMORYHUB_DATA_DIR": str(tmp_path)})
-    assert done.returncode == 1 and "no such table: tenants_tenant" in done.stderr
-    assert "connection to the database" not in done.stderr
+    assert done.returncode == 1 and "The database is busy" in done.stderr and "Traceback" not in done.stderr
 
 
 @pytest.mark.long

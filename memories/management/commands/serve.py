@@ -40,6 +40,8 @@ class Command(BaseCommand):
     def check_migrations(self) -> None:
         """Make the tables of a new SQLite database, so that a first start needs no other command; else warn."""
         if connection.vendor == "sqlite" and not connection.introspection.table_names():
+            self.stdout.write("Making the database…")
+            self.stdout.flush()
             call_command("migrate", verbosity=0)
         super().check_migrations()
 

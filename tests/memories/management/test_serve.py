@@ -82,3 +82,14 @@ def test_numbers_and_addresses_that_are_none_are_refused(
     with pytest.raises(CommandError, match=said):
         call_command("serve", *arguments)
     assert _Server.begun == 0
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="other databases are made by their operators")
+def test_a_first_start_says_at_once_that_it_makes_the_database(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(connection.introspection, "table_names", lambda *_: [])
+    monkeypatch.setattr(serve, "call_command", lambda *_, **__: said.append(capsys.readouterr().out))
+    serve.Command().check_migrations()
+    assert said == ["Making the database…\n"]
