@@ -141,7 +141,8 @@ def test_the_token_does_not_follow_a_redirect(hook: Hook) -> None:
     [
         ({"MEMORYHUB_KEY": ""}, "set MEMORYHUB_KEY"),
         ({"MEMORYHUB_KEY": "mh_\nsecret"}, "set MEMORYHUB_KEY"),
-        ({"MEMORYHUB_KEY": "mh_wrong"}, "401 .*not valid"),
+        ({"MEMORYHUB_KEY": "mhb_secret"}, "is a backend key; make a token under /connect/"),
+        ({"MEMORYHUB_KEY": "mh_wrong"}, "without it: 401 This token is not valid"),
         ({"MEMORYHUB_URL": f"http://127.0.0.1:{free_port()}"}, "did not answer .*refused"),
         ({"MEMORYHUB_URL": "nonsense"}, "did not answer .*unknown url type"),
         ({"MEMORYHUB_URL": "http://127.0.0.1:port"}, "did not answer .*nonnumeric port"),

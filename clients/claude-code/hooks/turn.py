@@ -23,7 +23,8 @@ FOLDER = Path(os.environ.get("CLAUDE_PLUGIN_DATA") or Path.home() / ".claude" / 
 SECONDS = 8
 # Characters of a message, which the server takes; tokens of a recall, so that Claude Code shows Claude all of it.
 LONGEST, TOKENS = 32_000, 2_000
-MOST_OF_AN_ERROR = 1_000  # bytes of an answer
+MOST_OF_AN_ERROR, MOST_SHOWN = 10_000, 1_000  # bytes of an answer, and characters of what it says
+BACKEND_KEY = "mhb_"
 # Claude Code submits notices of background tasks and of other agents as prompts, each in a tag such as
 # <task-notification>. Whatever they quote is nothing that the user said.
 NOTICE = re.compile(r"\s*<[a-z]+(-[a-z]+)+[ >]")
@@ -67,13 +68,25 @@ def _post(call: str, body: dict[str, Any]) -> Any:
         with build_opener(_NoRedirect).open(request, timeout=SECONDS) as answer:
             return json.load(answer)
     except HTTPError as error:
-        said = error.read(MOST_OF_AN_ERROR).decode(errors="replace")
+        said = _detail(error.read(MOST_OF_AN_ERROR).decode(errors="replace"))
         # A terminal shows it: no line breaks, and no control characters.
-        said = "".join(each if each.isprintable() else " " for each in said)
+        said = "".join(each if each.isprintable() else " " for each in said[:MOST_SHOWN])
         raise OSError(f"{error.code} {said}") from error
 
 
+def _detail(answer: str) -> str:
+    """What a problem says (RFC 9457); the whole answer if it is none."""
+    try:
+        return str(json.loads(answer)["detail"])
+    except (ValueError, LookupError, TypeError):
+        return answer
+
+
 if __name__ == "__main__":
+    if KEY.startswith(BACKEND_KEY):
+        sys.exit(
+            "memoryhub: MEMORYHUB_KEY is a backend key; make a token under /connect/. Nothing is recalled or stored."
+        )
     if not KEY or not KEY.isascii() or not KEY.isprintable():
         sys.exit(
             "memoryhub: set MEMORYHUB_KEY to a token of yours (/connect/ makes one); nothing is recalled or stored."
