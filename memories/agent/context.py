@@ -28,9 +28,10 @@ from tenants.principal import Principal
 PROFILE_SHARE = 1 / 3
 LEAST_TOKENS, MOST_TOKENS = 200, 32_000
 
+# For the model alone: clients put them before the text as they are.
 INSTRUCTIONS = """\
-Put `text` before the user's message: at the end of the system prompt, or as the result of a tool. It holds records of
-what is known about the user ("profile") and what bears on their message ("memories", best first).
+<memory> holds records of what is known about the user ("profile") and what bears on their message ("memories", best
+first).
 - Answer from them where they help. Say when it was said or learned where that helps; times such as "yesterday" inside
   a memory count from the day it was said. Prefer what is current.
 - If they do not hold the answer, say so; never make up a memory.
