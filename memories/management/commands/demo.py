@@ -19,6 +19,14 @@ from memories.management.member_command import progress, sentences
 from memoryhub.installation import command
 from memoryhub.server import AddressUnavailable, require_free
 
+_ADDRESSES = """\
+Chat              {0}
+Admin             {0}admin/
+Connect an agent  {0}connect/
+MCP               {0}mcp
+OpenAI's API      {0}v1 (with a model: docs/drop-in.md)
+API               {0}api/v1/"""
+
 
 class Command(BaseCommand):
     """Seeds once; later runs only serve."""
@@ -66,7 +74,7 @@ class Command(BaseCommand):
         with console.capture() as printed:
             console.print(logins())
             console.print(f"The password of each is [bold]{PASSWORD}[/], unless it was changed since.\n")
-            console.print(f"Chat    {address}\nAdmin   {address}admin/\nAPI     {address}api/v1/schema/")
+            console.print(_ADDRESSES.format(address))
         self.stdout.write(printed.get(), ending="")
 
 
