@@ -55,7 +55,7 @@ from memories.services.policies import set_policy
 from memories.services.portability.memories_import import import_memories
 from memories.services.sessions.sessions import start_session, title_from
 from memories.services.sessions.turns import Turn, add_tool_result, add_tool_step, begin_turn, clear_answer, finish_turn
-from memories.types import Kind, Owner, Scope, WriteOutcome
+from memories.types import Kind, Owner, WriteOutcome
 from tenants.audit.chain import PLATFORM_CHAIN, EventDraft, record_platform_event
 from tenants.models import AuditEvent, Membership, Tenant, User
 from tenants.principal import SYSTEM, ActorKind, Principal, Role
@@ -275,12 +275,15 @@ def _operator() -> None:
 
 
 def _catalog(slug: str, admin: Membership) -> None:
-    """Seed the company's catalog entries and the global ones."""
+    """Seed the company's catalog entries, and those about memoryhub that each company of the demo has.
+
+    They are not global: other tenants, made beside the demo, begin with nothing.
+    """
     principal = system_principal(admin)
     import_memories(principal, parse_memories(read_lines(CONTENT / slug / "catalog.jsonl")))
     for record in parse_memories(read_lines(CONTENT / "everybody.jsonl")):
-        entry_id = uuid.uuid5(uuid.NAMESPACE_DNS, f"{record.id}.memoryhub.example")
-        remember_catalog_entry(principal, title=record.title, text=record.text, scope=Scope.GLOBAL, entry_id=entry_id)
+        entry_id = uuid.uuid5(uuid.NAMESPACE_DNS, f"{record.id}.{slug}.example")
+        remember_catalog_entry(principal, title=record.title, text=record.text, entry_id=entry_id)
 
 
 def moments_of(record: MemoryRecord) -> list[datetime]:

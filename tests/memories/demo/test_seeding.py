@@ -139,3 +139,4 @@ def test_the_demo_isolates_other_tenants_and_other_members(seeded: list[int]) ->
     for model in (Episode, Fact, Playbook):
         assert sum(model.objects.of(of(person.username)).count() for person in MEMBERS) == model.objects.count()
     assert not CatalogEntry.objects.visible_to(of("ada")).filter(title__startswith="Arc").exists()
+    assert not CatalogEntry.objects.filter(tenant=None).exists()
