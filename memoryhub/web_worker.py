@@ -225,7 +225,7 @@ class WebWorker(Worker):  # type: ignore[misc]  # gunicorn publishes no types
     def handle_exit(self, sig: int, frame: Any) -> None:
         """SIGTERM: answer what is being answered, then end."""
         super().handle_exit(sig, frame)
-        if self._loop is not None:
+        if self._loop is not None and not self._loop.is_closed():  # the signal may come again at the end
             self._loop.call_soon_threadsafe(self._stopping.set)
 
     async def _serve(self) -> None:

@@ -6,15 +6,18 @@ import json
 import os
 import signal
 import socket
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from gunicorn.config import Config
 
-from memoryhub.web_worker import MAX_LARGE_BODIES
+from memoryhub.web_worker import MAX_LARGE_BODIES, WebWorker
 from tenants.tokens import new_plaintext
 from tests.migrated import Migrated
 from tests.parts import eventually
@@ -250,3 +253,13 @@ def test_liveness_is_that_of_the_processes_that_answer(site: Site) -> None:
     finally:
         os.kill(web, signal.SIGCONT)
     assert eventually(lambda: probe(site, "/livez")[0] == 200, seconds=10)
+
+
+def test_a_signal_that_comes_again_at_the_end_is_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "setswitchinterval", lambda _: None)
+    worker = WebWorker(0, os.getppid(), [], SimpleNamespace(probes=None), 30, Config(), None)
+    worker.handle_exit(signal.SIGTERM, None)
+    worker.run()
+    worker.handle_exit(signal.SIGTERM, None)
+    worker.tmp.close()
+    assert not worker.alive
