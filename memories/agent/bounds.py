@@ -41,7 +41,7 @@ class TurnBounds:
 
     principal: Principal
     own: str
-    session_id: UUID
+    session_id: UUID | None
     turn: int
     unbounded: bool = False
     retired: int = 0
@@ -56,6 +56,8 @@ class TurnBounds:
         """Whether it may be proposed to forget `row`: this turn or the one before showed it, or the user named it."""
         if self.unbounded or row.pk in self.shown or mentions(row.searchable_text, self.own):
             return True
+        if self.session_id is None:
+            return False
         last = Mention.objects.of(self.principal).filter(message__session=self.session_id, message__turn=self.turn - 1)
         return last.filter(memory_id=row.pk).exists()
 
@@ -119,7 +121,9 @@ class TurnBounds:
 
     def _before(self) -> str:
         """The answer of the turn before."""
-        last = conversation(self.principal, self.session_id, last=1, before=self.turn) if self.turn > 1 else ()
+        if self.session_id is None or self.turn <= 1:
+            return ""
+        last = conversation(self.principal, self.session_id, last=1, before=self.turn)
         return last[0].answer if last else ""
 
 

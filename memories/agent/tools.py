@@ -96,8 +96,26 @@ class ToolAnswer:
     closed: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class ChangeReasons:
+    """The reasons that the audit log gives for the changes of a turn."""
+
+    said: str
+    concluded: str
+    proposed: str
+    denied: str
+    ended: str
+
+
+IN_CHAT = ChangeReasons("said in chat", "concluded in chat", "proposed in chat", "denied in chat", "ended in chat")
+# The user spoke to an agent of another program, which quotes them.
+TO_AN_AGENT = ChangeReasons(
+    "said to an agent", "concluded by an agent", "proposed by an agent", "denied to an agent", "ended by an agent"
+)
+
+
 class Toolbox:
-    """The tools of one turn, within its limits.
+    """The tools of one turn, within its limits; without a session there is no task.
 
     `text` is the user's message, which bounds the changes; with `unbounded`, the rule set's responder calls. What is
     `withheld` was forgotten a moment ago and is not found. `rows` are the recalled memories. `changed` is True once a
@@ -108,18 +126,20 @@ class Toolbox:
         self,
         principal: Principal,
         *,
-        session_id: UUID,
+        session_id: UUID | None,
         episode_id: UUID | None,
         turn: int = 0,
         text: str = "",
         limits: TurnLimits | None = None,
         unbounded: bool = False,
         withheld: SpokenOf | None = None,
+        reasons: ChangeReasons = IN_CHAT,
     ) -> None:
         self._principal = principal
         self._limits = limits or TurnLimits()
         self._bounds = TurnBounds(principal, text, session_id, turn, unbounded)
         self._withheld = withheld
+        self._reasons = reasons
         self._session_id = session_id
         self._turn = turn
         self._episode_ids = () if episode_id is None else (episode_id,)
@@ -268,7 +288,7 @@ class Toolbox:
             supporting_episode_ids=self._episode_ids,
             supersedes_ids=ids,
             contradiction=Contradiction(wanted.contradiction),
-            reason="said in chat" if stated else "concluded in chat",
+            reason=self._reasons.said if stated else self._reasons.concluded,
         )
         if not bounds.ask_which(held, outcome.memory_id):
             return outcome
@@ -289,7 +309,7 @@ class Toolbox:
             supporting_episode_ids=self._episode_ids,
             supersedes_ids=[pk for pk in wanted.supersedes_ids if pk in ended or pk not in known],
             contradiction=Contradiction(wanted.contradiction),
-            reason="said in chat" if stated else "proposed in chat",
+            reason=self._reasons.said if stated else self._reasons.proposed,
             proposed=not stated,
         )
         self._bounds.ask_to_end(held)
@@ -316,9 +336,9 @@ class Toolbox:
 
     def _end(self, kind: Kind, ids: Sequence[UUID], *, harsh: bool) -> WriteOutcome:
         if harsh:
-            return retract(self._principal, kind=kind, memory_ids=ids, reason="denied in chat")
+            return retract(self._principal, kind=kind, memory_ids=ids, reason=self._reasons.denied)
         first, *others = ids
-        return retire(self._principal, kind=kind, memory_id=first, also_ids=others, reason="ended in chat")
+        return retire(self._principal, kind=kind, memory_id=first, also_ids=others, reason=self._reasons.ended)
 
     def _forget(self, wanted: ForgetArguments) -> ToolAnswer:
         if self._proposed:
@@ -338,7 +358,10 @@ class Toolbox:
         return ToolAnswer(quoted(result), event, shown=tuple((row.kind, row.pk) for row in plan.rows))
 
     def _run_task(self, wanted: TaskArguments) -> ToolAnswer:
-        where: dict[str, Any] = {"session_id": self._session_id, "turn": self._turn}
+        session_id = self._session_id
+        if session_id is None:
+            return failed("There is no session here, so no task either.")
+        where: dict[str, Any] = {"session_id": session_id, "turn": self._turn}
         match wanted:
             case SetTaskArguments():
                 slots = set_task(self._principal, goal=wanted.goal, constraints=wanted.constraints, **where)
@@ -353,7 +376,7 @@ class Toolbox:
                 slots = note(self._principal, text=wanted.text, **where)
                 return ToolAnswer(quoted({"lines_on_the_scratchpad": len(slots.scratchpad)}))
             case SearchSessionArguments():
-                return self._search_session(wanted)
+                return self._search_session(wanted, session_id)
             case FinishTaskArguments():
                 return self._finish(wanted, where)
             case unreachable:
@@ -369,12 +392,10 @@ class Toolbox:
             content["why"] = "The others weigh more; search_session still finds it."
         return ToolAnswer(quoted(content))
 
-    def _search_session(self, wanted: SearchSessionArguments) -> ToolAnswer:
-        found = search_session(
-            self._principal, self._session_id, wanted.query, limit=wanted.limit, before=self._turn or None
-        )
+    def _search_session(self, wanted: SearchSessionArguments, session_id: UUID) -> ToolAnswer:
+        found = search_session(self._principal, session_id, wanted.query, limit=wanted.limit, before=self._turn or None)
         if gone := self._withheld:
-            found = tuple(each for each in found if not gone.takes(self._session_id, each.turn, each.text))
+            found = tuple(each for each in found if not gone.takes(session_id, each.turn, each.text))
         return ToolAnswer(quoted({"note": _RECORDS, "found": [_found(each) for each in found]}))
 
     def _finish(self, wanted: FinishTaskArguments, where: dict[str, Any]) -> ToolAnswer:

@@ -23,7 +23,9 @@ from tenants.principal import AUDITS, READS_HISTORY, READS_MEMORY
 # Reasons that the program sets. A reason written by a person or an agent may quote a memory.
 _REASONS = (
     CONSOLIDATED, IMPORTED, "promoted", "session forgotten", "kept at the end of a task", "said in chat",
-    "concluded in chat", "denied in chat", "ended in chat", "asked for in chat", "never true", "not active",
+    "concluded in chat", "proposed in chat", "denied in chat", "ended in chat", "said to an agent",
+    "concluded by an agent", "proposed by an agent", "denied to an agent", "ended by an agent", "asked for in chat",
+    "never true", "not active",
     "the words of a request to erase", "a model found that both cannot hold", "with the catalog", "everything",
 )  # fmt: skip
 _CHAINED = frozenset(kind.value for kind in CHAINED_MODELS)

@@ -11,7 +11,6 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
 
 from django.utils import timezone
 from pydantic import BaseModel
@@ -28,7 +27,7 @@ from memories.agent.tool_schemas import (
     description_of,
     plain_schema,
 )
-from memories.agent.tools import Toolbox
+from memories.agent.tools import TO_AN_AGENT, Toolbox
 from memories.api.authentication import READ, READ_WRITE
 from memories.api.mcp.forgetting import forget
 from memories.api.mcp.forms import (
@@ -72,7 +71,6 @@ from tenants.principal import Principal, Right
 MAX_CHAIN = 20
 # In characters, of a record in a list, and of its text if that is cut: the history of one memory shows it whole.
 MAX_LISTED, MAX_SHOWN = 2_000, 1_000
-_NO_SESSION = UUID(int=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +213,7 @@ def _retire(call: McpCall, wanted: EndArguments) -> dict[str, Any]:
 
 def _ran(call: McpCall, said: str, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The result of one of the agent's tools, bounded by what the user said, which joins the transcript of the day."""
-    box = Toolbox(call.principal, session_id=_NO_SESSION, episode_id=None)
+    box = Toolbox(call.principal, session_id=None, episode_id=None, reasons=TO_AN_AGENT)
     if said.strip():
         session = f"mcp-{timezone.now():%Y-%m-%d}"
         admit_session(call.principal, session)
@@ -228,6 +226,7 @@ def _ran(call: McpCall, said: str, name: str, arguments: Mapping[str, Any]) -> d
             episode_id=stored.episode_id,
             turn=stored.message.turn,
             text=stored.message.text,
+            reasons=TO_AN_AGENT,
         )
     result: dict[str, Any] = json.loads(box.run(name, arguments).content)
     return result

@@ -6,7 +6,7 @@ import base64
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from django.utils import timezone
@@ -15,6 +15,9 @@ from pytest_django import Settings
 
 from memories.api.mcp.tools import TOOLS
 from memories.models import Fact, ForgetProposal, Playbook, ReviewItem
+from memories.presenting.reasons import REASONS
+from memories.selectors.history.stories import event_reason
+from memories.selectors.memories import history_of
 from memories.services.facts.remember import pin_fact, remember_fact
 from memories.services.playbooks import remember_playbook
 from memories.types import Kind
@@ -182,6 +185,15 @@ def test_a_correction_and_an_end_stay_in_the_history(mcp: McpCaller, principal: 
     ]
     ended = mcp.tool("retire", memory_ids=[right["id"]], said="I don't live in Braga any more.")
     assert ended["result"] == "no_longer_true" and not current(principal)
+
+
+def test_the_history_says_that_an_agent_was_told(mcp: McpCaller, principal: Principal, home: str) -> None:
+    told = mcp.tool("remember", text="Lives in Leith", key="home_city", said=MOVED)
+    guessed = mcp.tool("remember", text="Likes hills")
+    mcp.tool("retire", memory_ids=[told["id"]], said="I don't live in Leith any more.")
+    events = history_of(principal, [UUID(told["id"]), UUID(guessed["id"])])
+    reasons = {event_reason(event) for event in events} - {""}
+    assert reasons == {"said to an agent", "concluded by an agent", "ended by an agent"} and reasons <= REASONS
 
 
 def test_the_steps_of_a_how_to_are_corrected_and_its_outcomes_counted(mcp: McpCaller, principal: Principal) -> None:
