@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import logging
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -14,8 +16,9 @@ from agents import Agent, Runner, SessionSettings
 from agents.memory import Session
 from agents.testing import ScriptedModel, assistant_message
 
-from memoryhub_client import AsyncClient, Client
+from memoryhub_client import AsyncClient, Client, MemoryhubError
 from memoryhub_client.agents import MemoryhubSession, with_context
+from memoryhub_client.outages import LONGEST
 
 pytestmark = pytest.mark.long
 
@@ -93,3 +96,21 @@ async def test_an_agent_remembers_across_sessions(client: Client) -> None:
     assert answer.final_output == "Edinburgh."
     told = model.calls[-1].system_instructions or ""
     assert told.startswith("Be brief.\n\n") and "Lives in Edinburgh" in told
+
+
+async def test_in_an_outage_a_run_goes_on_with_its_own_instructions(
+    unanswered: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    model = ScriptedModel([[assistant_message("Hello.")]])
+    with caplog.at_level(logging.WARNING):
+        await Runner.run(Agent(name="Guide", instructions=with_context(unanswered, "Be brief."), model=model), "Hello.")
+    assert model.calls[-1].system_instructions == "Be brief." and "the agent goes on without it" in caplog.text
+    raising = Agent(name="Guide", instructions=with_context(unanswered, on_outage="raise"), model=model)
+    with pytest.raises(MemoryhubError):
+        await Runner.run(raising, "Hello.")
+
+
+async def test_of_a_long_message_the_beginning_is_recalled_for(listened: Client, requests_seen: list[str]) -> None:
+    model = ScriptedModel([[assistant_message("Hello.")]])
+    await Runner.run(Agent(name="Guide", instructions=with_context(listened), model=model), "a" * (LONGEST + 1))
+    assert [json.loads(each)["query"] for each in requests_seen] == ["a" * LONGEST]

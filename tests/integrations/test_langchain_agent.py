@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import logging
 from typing import Any
 
 import pytest
@@ -9,11 +11,13 @@ import pytest
 pytest.importorskip("langchain.agents", reason="LangChain is not installed (make integrations)")
 
 from langchain.agents import create_agent
-from langchain_core.messages import BaseMessage, SystemMessage
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.runtime import Runtime
 
-from memoryhub_client import Client
+from memoryhub_client import Client, MemoryhubError
 from memoryhub_client.langchain import MemoryhubMiddleware, MemoryhubRetriever
+from memoryhub_client.outages import LONGEST
 from tests.integrations.parrot import Parrot
 
 pytestmark = pytest.mark.long
@@ -77,6 +81,24 @@ async def test_a_backend_key_acts_for_the_user_of_the_run(url: str, key: str, us
         other = await agent.ainvoke(asked("Where do I live?"), context={"user": f"{user}-other"})
     assert "Edinburgh" in own["messages"][-1].text
     assert "Edinburgh" not in other["messages"][-1].text
+
+
+def test_in_an_outage_a_run_goes_on_without_memory(unanswered: Client, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        answer = create_agent(Parrot(), middleware=[MemoryhubMiddleware(unanswered)]).invoke(asked("Where do I live?"))
+    assert answer["messages"][-1].text == "Nothing."
+    assert caplog.text.count("the agent goes on without it") == 2  # before the answer, and after it
+    before: Any = MemoryhubMiddleware(unanswered).before_agent({"messages": [HumanMessage("Hello.")]}, Runtime())
+    assert before == {"memoryhub_context": ""}  # nothing that the run before recalled
+    raising = create_agent(Parrot(), middleware=[MemoryhubMiddleware(unanswered, on_outage="raise")])
+    with pytest.raises(MemoryhubError):
+        raising.invoke(asked("Where do I live?"))
+
+
+def test_of_a_long_message_the_beginning_is_sent(listened: Client, requests_seen: list[str]) -> None:
+    create_agent(Parrot(), middleware=[MemoryhubMiddleware(listened)]).invoke(asked("a" * (LONGEST + 1)))
+    recalled, handed_in = map(json.loads, requests_seen)
+    assert recalled["query"] == handed_in["messages"][0]["content"] == "a" * LONGEST
 
 
 def test_a_retriever_returns_memories_as_documents(client: Client) -> None:

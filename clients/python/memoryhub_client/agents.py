@@ -14,6 +14,7 @@ from agents import Agent, RunContextWrapper, SessionSettings, TResponseInputItem
 
 from memoryhub_client.client import AsyncClient, Client
 from memoryhub_client.errors import Conflict
+from memoryhub_client.outages import OnOutage, beginning, optional
 from memoryhub_client.sansio import PAGE, Procedure, arun, items, root
 from memoryhub_client.types import Context, FoundItem, FoundItems, Learn, NewMessage
 
@@ -25,7 +26,8 @@ _BATCH_BYTES = 60_000
 class MemoryhubSession:
     """The history of a conversation, of one member. What is added at once is stored at once, as one item of the store.
 
-    `learn` hands what the user and the agent said to `Client.messages` as well, so that memoryhub learns from it.
+    `learn` hands what the user and the agent said to `Client.messages` as well, so that memoryhub learns from it. If
+    that alone fails in an outage, a warning is logged, unless `on_outage` is `raise`; calls for the history raise.
     With `AsyncClient` all calls have to come from one event loop; with `Client` they run in threads.
     """
 
@@ -37,6 +39,7 @@ class MemoryhubSession:
         client: Client | AsyncClient,
         *,
         learn: Learn | None = None,
+        on_outage: OnOutage = "continue",
         session_settings: SessionSettings | None = None,
         namespace: Sequence[str] = NAMESPACE,
     ) -> None:
@@ -44,6 +47,7 @@ class MemoryhubSession:
         self.session_settings = session_settings or SessionSettings()
         self._client = client
         self._learn = learn
+        self._on_outage = on_outage
         self._namespace = (*namespace, session_id)
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
@@ -58,7 +62,8 @@ class MemoryhubSession:
         """Add items to the end."""
         await arun(self._client, _added(self._namespace, items))
         if self._learn is not None and (said := _said(items)):
-            await arun(self._client, _once(root.messages(said, session=self.session_id, learn=self._learn)))
+            learned = root.messages(said, session=self.session_id, learn=self._learn)
+            await arun(self._client, optional(_once(learned), self._on_outage))
 
     async def pop_item(self) -> TResponseInputItem | None:
         """Remove the last item and return it; None if there is none."""
@@ -70,19 +75,25 @@ class MemoryhubSession:
 
 
 def with_context(
-    client: Client | AsyncClient, instructions: str = "", *, token_budget: int | None = None
+    client: Client | AsyncClient,
+    instructions: str = "",
+    *,
+    token_budget: int | None = None,
+    on_outage: OnOutage = "continue",
 ) -> Callable[[RunContextWrapper[Any], Agent[Any]], Awaitable[str]]:
     """Instructions for an agent: yours, and what the member's memory knows that bears on the last message.
 
-    `Agent(name=…, instructions=with_context(client, "You are a travel agent."))`
+    `Agent(name=…, instructions=with_context(client, "You are a travel agent."))`. If memoryhub does not answer, it logs
+    a warning and returns yours alone, unless `on_outage` is `raise`.
     """
 
     async def recalled(run: RunContextWrapper[Any], agent: Agent[Any]) -> str:  # noqa: ARG001 - the SDK's signature
         said = [each["content"] for each in _said(run.turn_input) if each["role"] == "user"]
         if not said:
             return instructions
-        found: Context = await arun(client, _once(root.context(said[-1], token_budget=token_budget)))
-        return "\n\n".join(part for part in (instructions, found.prompt) if part)
+        recall = _once(root.context(said[-1], token_budget=token_budget))
+        found: Context | None = await arun(client, optional(recall, on_outage))
+        return "\n\n".join(part for part in (instructions, found.prompt if found else "") if part)
 
     return recalled
 
@@ -150,7 +161,7 @@ def _cleared(namespace: Sequence[str]) -> Procedure[None]:
 def _said(given: Iterable[Any]) -> list[NewMessage]:
     """What users and the agent said in words."""
     return [
-        {"role": item["role"], "content": text}
+        {"role": item["role"], "content": beginning(text)}
         for item in given
         if item.get("role") in ("user", "assistant") and (text := _text(item.get("content")))
     ]

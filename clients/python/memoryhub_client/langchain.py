@@ -19,11 +19,14 @@ from pydantic import ConfigDict
 from typing_extensions import NotRequired
 
 from memoryhub_client.client import AsyncClient, Client
+from memoryhub_client.outages import OnOutage, beginning, optional
 from memoryhub_client.sansio import Procedure, arun, root, run
 from memoryhub_client.types import Context, Kind, Learn, NewMessage, Recall
 
 # Of LangChain's kinds of messages those with words of people and of the agent.
 _ROLES: Mapping[str, Any] = {"human": "user", "ai": "assistant"}
+# Takes the place of what the run before recalled, which a checkpointer keeps.
+_NOTHING: dict[str, Any] = {"memoryhub_context": ""}
 
 
 class MemoryState(AgentState[Any]):
@@ -36,7 +39,8 @@ class MemoryhubMiddleware(AgentMiddleware[MemoryState, Any, Any]):
     """Recalls once for each run, into the system message, and hands in the run's messages when the agent is done.
 
     `user` names whom a run is about, for a backend key: `user=lambda runtime: runtime.context["user_id"]`. The session
-    is the thread of the checkpointer. What was recalled is not stored with the conversation.
+    is the thread of the checkpointer. What was recalled is not stored with the conversation. If memoryhub does not
+    answer, a run logs a warning and goes on without it, unless `on_outage` is `raise`.
     """
 
     state_schema = MemoryState
@@ -49,6 +53,7 @@ class MemoryhubMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         user: Callable[[Runtime[Any]], str] | None = None,
         learn: Learn = "background",
         token_budget: int | None = None,
+        on_outage: OnOutage = "continue",
     ) -> None:
         super().__init__()
         self._client = client
@@ -56,15 +61,17 @@ class MemoryhubMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         self._user = user
         self._learn = learn
         self._token_budget = token_budget
+        self._on_outage = on_outage
 
     def before_agent(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Recall what bears on the last message of the user."""
         client = self._client if self._user is None else self._client.for_user(self._user(runtime))
-        return run(client, self._recalled(state["messages"]))
+        return run(client, optional(self._recalled(state["messages"]), self._on_outage)) or _NOTHING
 
     async def abefore_agent(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Recall what bears on the last message of the user."""
-        return await arun(self._acting(runtime), self._recalled(state["messages"]))
+        recalled = optional(self._recalled(state["messages"]), self._on_outage)
+        return await arun(self._acting(runtime), recalled) or _NOTHING
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
@@ -81,11 +88,11 @@ class MemoryhubMiddleware(AgentMiddleware[MemoryState, Any, Any]):
     def after_agent(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Hand in what was said in this run."""
         client = self._client if self._user is None else self._client.for_user(self._user(runtime))
-        return run(client, self._handed_in(state["messages"], runtime))
+        return run(client, optional(self._handed_in(state["messages"], runtime), self._on_outage))
 
     async def aafter_agent(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Hand in what was said in this run."""
-        return await arun(self._acting(runtime), self._handed_in(state["messages"], runtime))
+        return await arun(self._acting(runtime), optional(self._handed_in(state["messages"], runtime), self._on_outage))
 
     def _acting(self, runtime: Runtime[Any]) -> Client | AsyncClient:
         client = self._async_client or self._client
@@ -94,8 +101,8 @@ class MemoryhubMiddleware(AgentMiddleware[MemoryState, Any, Any]):
     def _recalled(self, messages: Sequence[AnyMessage]) -> Procedure[dict[str, Any]]:
         asked = next((each.text for each in reversed(messages) if each.type == "human"), "")
         if not asked.strip():
-            return {"memoryhub_context": ""}
-        found: Context = yield root.context(asked, token_budget=self._token_budget)
+            return _NOTHING
+        found: Context = yield root.context(beginning(asked), token_budget=self._token_budget)
         return {"memoryhub_context": found.prompt}
 
     def _handed_in(self, messages: Sequence[AnyMessage], runtime: Runtime[Any]) -> Procedure[None]:
@@ -137,7 +144,7 @@ class MemoryhubRetriever(BaseRetriever):
         return await arun(self.async_client or self.client, self._documents(query, k))
 
     def _documents(self, query: str, k: int | None) -> Procedure[list[Document]]:
-        found: Recall = yield root.recall(query, types=self.types, filters=self.filters, limit=k or self.k)
+        found: Recall = yield root.recall(beginning(query), types=self.types, filters=self.filters, limit=k or self.k)
         return [
             Document(
                 page_content=each.text,
@@ -166,7 +173,7 @@ def _informed(request: ModelRequest[Any]) -> ModelRequest[Any]:
 
 
 def _message(message: AnyMessage) -> NewMessage:
-    said: NewMessage = {"role": _ROLES[message.type], "content": message.text}
+    said: NewMessage = {"role": _ROLES[message.type], "content": beginning(message.text)}
     if message.id:
         said["id"] = message.id
     return said

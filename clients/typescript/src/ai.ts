@@ -3,6 +3,7 @@
 import type { LanguageModelMiddleware } from "ai";
 
 import type { MemoryHub } from "./client.js";
+import { ApiError, ConnectionFailed } from "./errors.js";
 import type { MessageRequest, MessagesRequest } from "./schema.js";
 
 type Call = Parameters<NonNullable<LanguageModelMiddleware["wrapGenerate"]>>[0]["params"];
@@ -19,6 +20,11 @@ export interface MemoryOptions {
   learn?: NonNullable<MessagesRequest["learn"]>;
   /** How many tokens the recalled text may have. */
   tokenBudget?: number;
+  /**
+   * If memoryhub does not answer, a call of the model warns and goes on without it (`continue`, unless said), or fails
+   * (`throw`). A refusal, such as of a wrong key, fails it in any case.
+   */
+  onOutage?: "continue" | "throw";
 }
 
 /**
@@ -27,11 +33,20 @@ export interface MemoryOptions {
  */
 export function memoryMiddleware(
   memory: MemoryHub,
-  { learn = "background", tokenBudget }: MemoryOptions = {},
+  { learn = "background", tokenBudget, onOutage = "continue" }: MemoryOptions = {},
 ): LanguageModelMiddleware {
   const acting = (call: Call) => {
     const userId = option(call, "userId");
     return userId === undefined ? memory : memory.forUser(userId);
+  };
+  const optional = async <T>(answer: Promise<T>): Promise<T | undefined> => {
+    try {
+      return await answer;
+    } catch (error) {
+      if (onOutage === "throw" || !isOutage(error)) throw error;
+      console.warn(`memoryhub does not answer, so the model goes on without it: ${error.message}`);
+      return undefined;
+    }
   };
   const handIn = async (call: Call, answer: string) => {
     const said: MessageRequest[] = [];
@@ -40,18 +55,22 @@ export function memoryMiddleware(
     if (latest?.role === "user" && textOf(latest)) said.push({ role: "user", content: textOf(latest) });
     if (answer.trim()) said.push({ role: "assistant", content: beginning(answer) });
     const session = option(call, "session");
-    if (said.length) await acting(call).messages(said, { learn, ...(session !== undefined && { session }) });
+    if (!said.length) return;
+    await optional(acting(call).messages(said, { learn, ...(session !== undefined && { session }) }));
   };
   return {
     specificationVersion: "v4",
     transformParams: async ({ params }) => {
       const asked = textOf([...params.prompt].reverse().find((each) => each.role === "user"));
       if (!asked) return params;
-      const found = await acting(params).context(
-        asked,
-        tokenBudget === undefined ? {} : { token_budget: tokenBudget },
-        params.abortSignal ? { signal: params.abortSignal } : {},
+      const found = await optional(
+        acting(params).context(
+          asked,
+          tokenBudget === undefined ? {} : { token_budget: tokenBudget },
+          params.abortSignal ? { signal: params.abortSignal } : {},
+        ),
       );
+      if (!found) return params;
       if (!found.items.length && !found.profile.length && !found.external.length) return params;
       const place = params.prompt.findIndex((each) => each.role !== "system");
       const recalled: Message = { role: "system", content: `${found.instructions}\n\n${found.text}` };
@@ -85,6 +104,11 @@ function option(call: Call, name: "userId" | "session"): string | undefined {
     throw new TypeError(`providerOptions.memoryhub.${name} has to be a string.`);
   }
   return value;
+}
+
+/** The same call may succeed later: no whole answer in time, 429 or 5xx. */
+function isOutage(error: unknown): error is ApiError | ConnectionFailed {
+  return error instanceof ApiError ? error.status === 429 || error.status >= 500 : error instanceof ConnectionFailed;
 }
 
 /** The answer did not break off. A stream that does may also end without a reason. */

@@ -2,12 +2,14 @@
 
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import test from "node:test";
 
 import { generateText, isStepCount, jsonSchema, streamText, tool, wrapLanguageModel } from "ai";
 
 import { memoryMiddleware } from "../src/ai.js";
-import { InvalidInput, MemoryHub } from "../src/index.js";
+import { ConnectionFailed, InvalidInput, MemoryHub, NotAuthenticated, Unavailable } from "../src/index.js";
 import { openai } from "./parrot.js";
 
 const url = process.env["MEMORYHUB_URL"] ?? "";
@@ -81,4 +83,26 @@ test("a call that names nobody, or not by a string, is refused", async () => {
   await assert.rejects(generateText({ model, prompt: "Hello." }), InvalidInput);
   const options = { memoryhub: { userId: 7 } };
   await assert.rejects(generateText({ model, prompt: "Hello.", providerOptions: options }), /userId has to be a string/);
+});
+
+test("in an outage a call warns and goes on without memory, or fails if it is asked to", async (t) => {
+  const warnings = t.mock.method(console, "warn", () => {});
+  let status = 503;
+  const server = createServer((_, response) => void response.writeHead(status).end());
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const memory = new MemoryHub({ url: `http://127.0.0.1:${port}`, key: "mh_test", retries: { most: 0 } });
+  const call = (onOutage?: "continue" | "throw") => {
+    const middleware = memoryMiddleware(memory, onOutage && { onOutage });
+    return generateText({ model: wrapLanguageModel({ model: openai("parrot"), middleware }), prompt: "Hello.", maxRetries: 0 });
+  };
+  assert.equal((await call()).text, "Nothing.");
+  assert.equal(warnings.mock.callCount(), 2); // before the answer, and after it
+  await assert.rejects(call("throw"), Unavailable);
+  status = 401;
+  await assert.rejects(call(), NotAuthenticated);
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+  assert.equal((await call("continue")).text, "Nothing.");
+  await assert.rejects(call("throw"), ConnectionFailed);
 });
