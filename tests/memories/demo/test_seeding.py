@@ -31,7 +31,7 @@ from tests.cluster import renew_indices
 from tests.factories import mint_at_once
 from tests.parts import ON_ELASTICSEARCH
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.django_db]
 
 MEMBERS = [person for person in PEOPLE if person.story]
 
