@@ -88,8 +88,9 @@ def test_in_an_outage_a_run_goes_on_without_memory(unanswered: Client, caplog: p
         answer = create_agent(Parrot(), middleware=[MemoryhubMiddleware(unanswered)]).invoke(asked("Where do I live?"))
     assert answer["messages"][-1].text == "Nothing."
     assert caplog.text.count("the agent goes on without it") == 2  # before the answer, and after it
-    before: Any = MemoryhubMiddleware(unanswered).before_agent({"messages": [HumanMessage("Hello.")]}, Runtime())
-    assert before == {"memoryhub_context": ""}  # nothing that the run before recalled
+    state: Any = {"messages": [HumanMessage("Hello.")]}
+    nothing = {"memoryhub_context": ""}  # in place of what the run before recalled
+    assert MemoryhubMiddleware(unanswered).before_agent(state, Runtime()) == nothing
     raising = create_agent(Parrot(), middleware=[MemoryhubMiddleware(unanswered, on_outage="raise")])
     with pytest.raises(MemoryhubError):
         raising.invoke(asked("Where do I live?"))
