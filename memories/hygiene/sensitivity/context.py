@@ -22,6 +22,8 @@ from memories.types import SensitiveKind
 
 # Replaces labels and values already found; no detector's pattern matches it.
 BLANK = "\ufffc"
+UUID = re.compile(r"(?<![\w-])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![\w-])", re.IGNORECASE)
+_UUID_LENGTH = 36
 _LABEL = re.compile("|".join(re.escape(label(kind)) for kind in SensitiveKind))
 # Invisible although Unicode classifies them as letters or marks: Hangul fillers, the joiner, variation selectors.
 _INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180e\u3164\uffa0\ufe00-\ufe0f]")
@@ -127,6 +129,12 @@ def near(text: str, start: int, end: int, words: str, *, before: int = BEFORE, a
 def mentions(text: str, words: str) -> bool:
     """True if one of `words` (a pattern) occurs as a whole word anywhere, ignoring case."""
     return _pattern(words).search(text) is not None
+
+
+def in_uuid(text: str, start: int, end: int) -> bool:
+    """True if `start` to `end` is a part of a UUID. The digits of one in 24,000 random ones would pass for a card."""
+    around = UUID.finditer(text, max(0, start - _UUID_LENGTH), end + _UUID_LENGTH + 1)
+    return any(found.start() <= start and end <= found.end() for found in around)
 
 
 def alone(form: str, text: str, start: int = 0, end: int | None = None, *, flags: int = 0) -> Iterator[re.Match[str]]:

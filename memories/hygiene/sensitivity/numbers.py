@@ -16,7 +16,7 @@ from importlib import import_module
 from itertools import islice
 from typing import Any
 
-from memories.hygiene.sensitivity.context import LETTERS, alone, decoded, mentions, near
+from memories.hygiene.sensitivity.context import LETTERS, alone, decoded, in_uuid, mentions, near
 from memories.hygiene.sensitivity.findings import Finding
 from memories.types import SensitiveKind
 
@@ -48,7 +48,7 @@ def bank_accounts(text: str) -> Iterator[Finding]:
     while found := _IBAN.search(text, place):
         end = _iban_end(found)
         place = end or found.start() + 1  # "at 12 DE89 ..." begins like an IBAN and would hide the one inside
-        if end:
+        if end and not in_uuid(text, found.start(), end):
             yield Finding(SensitiveKind.BANK_ACCOUNT, found.start(), end, "IBAN")
     for module, form, words in _NATIONAL:
         for found in alone(form, text):
@@ -323,7 +323,7 @@ def payment_cards(text: str) -> Iterator[Finding]:
         first = 0
         while first < len(groups):
             last = _card_from(text, groups, first)
-            if last is None:
+            if last is None or in_uuid(text, groups[first][0], groups[last][1]):
                 first += 1
                 continue
             yield Finding(SensitiveKind.PAYMENT_CARD, groups[first][0], groups[last][1], "payment card")

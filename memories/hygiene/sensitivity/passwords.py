@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from memories.hygiene.sensitivity.context import bits, looks_random
+from memories.hygiene.sensitivity.context import UUID, bits, looks_random
 from memories.hygiene.sensitivity.findings import Finding
 from memories.types import SensitiveKind
 
@@ -154,7 +154,6 @@ _PAIR = re.compile(r"[\w.@+-]{2,64}\s?[/|]\s?(?P<value>[^\s\"'`]{5,64})")
 _LOGIN_PAIR = re.compile(
     r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}(?:\s[/|]\s|:)(?P<value>[^\s\"'`/]{6,64})"
 )
-_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _TRAILING = ".,;:)]}>?…*'"
 
 
@@ -270,7 +269,7 @@ def _codes(text: str, place: int) -> Iterator[Finding]:
 def _is_key(value: str, *, weak: bool, name: str) -> bool:
     """True if `value` looks like a key; after only "key" or "token" it must look random."""
     one_word = name.lower() in {"key", "token", "api", "chave", "clé", "credential", "credentials"}
-    if re.fullmatch(r"[\d.,:/-]+", value) or (one_word and _UUID.fullmatch(value)):
+    if re.fullmatch(r"[\d.,:/-]+", value) or (one_word and UUID.fullmatch(value)):
         return False
     if len(value) >= 16 and looks_random(value):
         return True

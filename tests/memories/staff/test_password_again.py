@@ -136,7 +136,7 @@ def test_a_session_stays_in_the_list_of_sessions_under_its_new_key(hollis: Membe
     address, given, _ = promote(membership)
     browser.post(address, given | {"password_again": PASSWORD})
     after = browser.session.session_key
-    assert after != before and UserSession.objects.get(user=hollis.user).session_key == digest(after)
+    assert after and after != before and UserSession.objects.get(user=hollis.user).session_key == digest(after)
 
 
 def test_a_link_to_set_a_password_is_made_with_ones_own(membership: Membership) -> None:

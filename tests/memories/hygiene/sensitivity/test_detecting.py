@@ -151,6 +151,16 @@ def test_a_disguise_hides_no_card(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "id_", ["50258329-0838-4874-b30d-900f658d992d", "d7aea5f2-5971-479e-8168-066493578100",
+            "367898f6-ad88-4649-9596-336710b69ed2"],
+)  # fmt: skip
+def test_a_random_id_is_no_card_and_no_account(id_: str) -> None:
+    assert not scan(f"Ticket {id_} is open") and not scan(id_)
+    (found,) = scan(f"{id_} 4111-1111-1111-1111")
+    assert found.kind is SensitiveKind.PAYMENT_CARD and found.start == len(id_) + 1
+
+
+@pytest.mark.parametrize(
     ("text", "value"),
     [
         ("Use {} for the agent", "mh_" + v.drawn(43, 910)),
