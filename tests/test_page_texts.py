@@ -10,7 +10,7 @@ import pytest
 from django.conf import settings
 from django.template.base import Lexer, TokenType
 
-from memoryhub.installation import TEMPLATE_DIR
+from memoryhub.installation import BASE_DIR, TEMPLATE_DIR
 from tests.catalogs import CATALOGS, Text, texts
 
 TEMPLATES = sorted(path for path in TEMPLATE_DIR.rglob("*") if path.suffix in (".html", ".txt"))
@@ -146,6 +146,12 @@ def _synonyms(language: str, shown: list[str]) -> list[tuple[str, str]]:
         for text in shown
         if re.search(rf"\b(?:{synonym})\b", text, re.IGNORECASE if language == "en" else 0)
     ]
+
+
+def test_no_function_of_translation_has_a_name_that_hides_its_texts() -> None:
+    renamed = re.compile(r"\bn?p?n?gettext\w* as (?!_\b)\w+")
+    code = (path for package in ("memoryhub", "memories", "tenants") for path in (BASE_DIR / package).rglob("*.py"))
+    assert not [path for path in code if renamed.search(path.read_text())], "make messages collects by these names"
 
 
 def test_a_synonym_is_found() -> None:

@@ -13,7 +13,7 @@ from django import forms
 from django.http import HttpRequest, HttpResponse
 from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy as lazy
+from django.utils.translation import gettext_lazy
 
 from memories.errors import InvalidInput
 from memories.models import CaseState, Fact, SupportCase
@@ -33,10 +33,10 @@ from tenants.principal import ADMINISTERS, READS_MEMORY
 
 PAGE_SIZE = 50
 _STATES = {
-    "": lazy("Not closed"),
-    CaseState.OPEN: lazy("Open"),
-    CaseState.WAITING: lazy("Waiting for the member"),
-    CaseState.CLOSED: lazy("Closed"),
+    "": gettext_lazy("Not closed"),
+    CaseState.OPEN: gettext_lazy("Open"),
+    CaseState.WAITING: gettext_lazy("Waiting for the member"),
+    CaseState.CLOSED: gettext_lazy("Closed"),
 }
 
 

@@ -11,8 +11,7 @@ from datetime import datetime
 from uuid import UUID
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy as lazy
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_lazy, ngettext
 
 from memories.models import Episode
 from memories.presenting.memory import MemoryView
@@ -31,11 +30,13 @@ from tenants.principal import Principal
 _FOUND = 8
 # What would have lifted a memory that its score did not keep out.
 _NO_LIFT = {
-    Cut.NO: lazy("Nothing was missing: if the answer did not use it, the reason is in the answer, not in recall."),
-    Cut.DUPLICATE: lazy("Nothing: a memory with the same words was given out in its place."),
-    Cut.ASKED_BEFORE: lazy("Nothing: it only asks the same question, so it cannot answer it."),
-    Cut.BUDGET: lazy("A larger token budget: it did not fit in what was left."),
-    Cut.GONE: lazy("Nothing: it was deleted while the recall ran."),
+    Cut.NO: gettext_lazy(
+        "Nothing was missing: if the answer did not use it, the reason is in the answer, not in recall."
+    ),
+    Cut.DUPLICATE: gettext_lazy("Nothing: a memory with the same words was given out in its place."),
+    Cut.ASKED_BEFORE: gettext_lazy("Nothing: it only asks the same question, so it cannot answer it."),
+    Cut.BUDGET: gettext_lazy("A larger token budget: it did not fit in what was left."),
+    Cut.GONE: gettext_lazy("Nothing: it was deleted while the recall ran."),
 }
 
 

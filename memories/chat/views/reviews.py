@@ -15,7 +15,7 @@ from django.core.paginator import Page, Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop as noop
+from django.utils.translation import gettext_noop
 
 from memories.chat.forgetting import cards_to_settle
 from memories.chat.forms import DecisionForm
@@ -31,19 +31,19 @@ from memories.services.screening import Screen
 from tenants.principal import Principal
 
 _QUESTIONS: Mapping[str, str] = {
-    ReviewKind.CONTRADICTION: noop("These two facts contradict each other"),
-    ReviewKind.EVICTION: noop("Is this still needed?"),
-    ReviewKind.CORRECTION: noop("Support proposes a correction"),
+    ReviewKind.CONTRADICTION: gettext_noop("These two facts contradict each other"),
+    ReviewKind.EVICTION: gettext_noop("Is this still needed?"),
+    ReviewKind.CORRECTION: gettext_noop("Support proposes a correction"),
 }
 _SETTLED: Mapping[str, str] = {
-    ReviewDecision.KEEP_ONE: noop("One of them was right. The other one is in the history."),
-    ReviewDecision.KEEP_BOTH: noop("Both are true. You won’t be asked about these two again."),
-    ReviewDecision.MERGE: noop("Neither was right. A new wording replaced both."),
-    ReviewDecision.EDIT: noop("Both were reworded, and both are true."),
-    ReviewDecision.EVICT: noop("It is not recalled any more, and is deleted after 30 days."),
-    ReviewDecision.KEEP: noop("It was kept, and counts as confirmed."),
-    ReviewDecision.ACCEPT: noop("You accepted the correction. The old wording is in the history."),
-    ReviewDecision.WITHDRAWN: noop("No decision is needed any more: these memories have changed since."),
+    ReviewDecision.KEEP_ONE: gettext_noop("One of them was right. The other one is in the history."),
+    ReviewDecision.KEEP_BOTH: gettext_noop("Both are true. You won’t be asked about these two again."),
+    ReviewDecision.MERGE: gettext_noop("Neither was right. A new wording replaced both."),
+    ReviewDecision.EDIT: gettext_noop("Both were reworded, and both are true."),
+    ReviewDecision.EVICT: gettext_noop("It is not recalled any more, and is deleted after 30 days."),
+    ReviewDecision.KEEP: gettext_noop("It was kept, and counts as confirmed."),
+    ReviewDecision.ACCEPT: gettext_noop("You accepted the correction. The old wording is in the history."),
+    ReviewDecision.WITHDRAWN: gettext_noop("No decision is needed any more: these memories have changed since."),
 }
 
 
@@ -87,13 +87,13 @@ def reviews_of(principal: Principal, items: Sequence[ReviewItem], *, quotes: boo
 PAGE_SIZE = 20
 SETTLED_SHOWN = 10
 _DONE = {
-    ReviewDecision.KEEP_ONE: noop("Decided. The other one is in the history."),
-    ReviewDecision.KEEP_BOTH: noop("Decided. Both are true."),
-    ReviewDecision.MERGE: noop("Decided. Your wording replaced both."),
-    ReviewDecision.EDIT: noop("Decided. Both are kept as you reworded them."),
-    ReviewDecision.EVICT: noop("Decided. It is not recalled any more."),
-    ReviewDecision.KEEP: noop("Kept, and confirmed."),
-    ReviewDecision.ACCEPT: noop("Corrected. You can undo it here."),
+    ReviewDecision.KEEP_ONE: gettext_noop("Decided. The other one is in the history."),
+    ReviewDecision.KEEP_BOTH: gettext_noop("Decided. Both are true."),
+    ReviewDecision.MERGE: gettext_noop("Decided. Your wording replaced both."),
+    ReviewDecision.EDIT: gettext_noop("Decided. Both are kept as you reworded them."),
+    ReviewDecision.EVICT: gettext_noop("Decided. It is not recalled any more."),
+    ReviewDecision.KEEP: gettext_noop("Kept, and confirmed."),
+    ReviewDecision.ACCEPT: gettext_noop("Corrected. You can undo it here."),
 }
 
 
