@@ -22,7 +22,8 @@ from memories.types import SensitiveKind
 
 # Replaces labels and values already found; no detector's pattern matches it.
 BLANK = "\ufffc"
-UUID = re.compile(r"(?<![\w-])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![\w-])", re.IGNORECASE)
+UUID_FORM = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+UUID = re.compile(rf"(?<![\w-]){UUID_FORM}(?![\w-])")
 _UUID_LENGTH = 36
 _LABEL = re.compile("|".join(re.escape(label(kind)) for kind in SensitiveKind))
 # Invisible although Unicode classifies them as letters or marks: Hangul fillers, the joiner, variation selectors.

@@ -8,7 +8,8 @@ Every pattern reads a bounded number of characters and never goes back over them
 
 from __future__ import annotations
 
-_UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+from memories.hygiene.sensitivity.context import UUID_FORM
+
 # Of a long token the first characters decide; the finding covers the rest (`credentials.py`).
 MOST = 400
 
@@ -91,8 +92,8 @@ PREFIXED: tuple[tuple[str, str, str | int], ...] = (
     ("SonarQube", r"sq[apu]_", r"[0-9a-f]{40}"),
     ("Sentry", r"sntrys_eyJ|sntryu_", r"[0-9A-Za-z_-]{64,400}+(?:=+[0-9A-Za-z_-]{32,256}+)?"),
     ("Nylas", r"nyk_v0_", r"[0-9A-Za-z_-]{64}"),
-    ("WakaTime", r"waka_", _UUID),
-    ("Riot Games", r"RGAPI-", _UUID),
+    ("WakaTime", r"waka_", UUID_FORM),
+    ("Riot Games", r"RGAPI-", UUID_FORM),
     ("Sourcegraph", r"sgp_(?:local_|[0-9a-f]{16}_)?", r"[0-9a-f]{40}"),
     ("Typeform", r"tfp_", r"[0-9A-Za-z_-]{44,60}+"),
     ("PostHog", r"ph[acrsx]_", r"[0-9A-Za-z]{40,60}+"),
