@@ -25,6 +25,25 @@ def test_each_candidate_gets_the_value_of_its_leaf() -> None:
     assert TREE(features).tolist() == [2, 1, -1]
 
 
+def walked(ranker: Trees, features: dict[str, np.ndarray], candidate: int) -> float:
+    """The sum of the leaves that one candidate reaches from node to node."""
+    total = 0.0
+    for root in ranker.roots.tolist():
+        node = root
+        while ranker.left[node] != node:
+            value = features[ranker.names[ranker.feature[node]]][candidate]
+            node = int(ranker.left[node] if value <= ranker.threshold[node] else ranker.right[node])
+        total += float(ranker.value[node])
+    return total
+
+
+def test_all_nodes_at_once_lead_where_walking_leads() -> None:
+    random, ranker = np.random.default_rng(1), trees()
+    asked = ranker.threshold[np.isfinite(ranker.threshold)]
+    features = {name: random.choice(asked, 20) for name in ranker.names}
+    assert ranker(features).tolist() == pytest.approx([walked(ranker, features, each) for each in range(20)], abs=1e-4)
+
+
 def test_the_last_of_the_candidates_gets_nothing() -> None:
     features = {name: np.linspace(0, 1, 3, dtype=np.float32) for name in trees().names}
     assert gains(features).min() == 0
