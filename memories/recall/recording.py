@@ -32,6 +32,8 @@ log = logging.getLogger(__name__)
 # A queued recall takes a few kilobytes; a thousand of them mean that the database is far behind.
 MAX_WAITING = 1_000
 MAX_BATCH = 100
+# Recalls come in bursts: what follows within this time is written with the first, while the next one is answered.
+PAUSE_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,7 @@ class Record:
 
 _waiting: queue.Queue[Record] = queue.Queue(MAX_WAITING)
 _starting = threading.Lock()
+_flushing = threading.Event()
 _thread: threading.Thread | None = None
 
 
@@ -65,7 +68,9 @@ def record(entry: Record) -> None:
 
 def flush() -> None:
     """Wait until all recalls recorded so far are written."""
+    _flushing.set()
     _waiting.join()
+    _flushing.clear()
 
 
 def _ensure_thread() -> None:
@@ -83,6 +88,7 @@ def _run() -> None:
     log_context.bind(task="recall-recorder")
     while True:
         batch = [_waiting.get()]
+        _flushing.wait(PAUSE_SECONDS)
         try:
             while len(batch) < MAX_BATCH:
                 batch.append(_waiting.get_nowait())
