@@ -166,8 +166,7 @@ def _features(
     parts: Mapping[str, Floats],
 ) -> tuple[NDArray[np.intp], dict[str, Floats]]:
     """Return the candidates that the ranker reads, by index, and their features."""
-    ids = np.array([row.id for row in pool.rows])
-    chosen = np.lexsort((ids, -fused))[:READ]
+    chosen = _best(pool, fused)
     lengths = np.diff(np.append(texts.starts, len(texts.pieces)))
     asks = texts.any_of(marks.question)
     says = {
@@ -193,6 +192,14 @@ def _features(
         marked=marked,
     )
     return chosen, features
+
+
+def _best(pool: Pool, fused: Floats) -> NDArray[np.intp]:
+    """Return the candidates that the ranker reads, best first, of equal ones the first by id."""
+    least = np.partition(fused, -READ)[-READ] if len(fused) > READ else -np.inf
+    within = np.flatnonzero(fused >= least)
+    ids = np.array([pool.rows[index].id for index in within.tolist()])
+    return within[np.lexsort((ids, -fused[within]))][:READ]
 
 
 def contributions(

@@ -213,20 +213,21 @@ def length(ids: Collection[UUID]) -> int:
 def filled(ids: Collection[UUID]) -> list[UUID]:
     """The ids, padded with the last one. Raises TypeError for a value that is not a UUID."""
     listed = list(ids)
-    if not all(isinstance(id_, UUID) for id_ in listed):
+    if not all(issubclass(kind, UUID) for kind in set(map(type, listed))):
         raise TypeError("A list of a prepared query holds ids only, as UUID.")
     return [*listed, *listed[-1:] * (length(listed) - len(listed))]
 
 
 def _flat(values: Sequence[Value]) -> list[Any]:
     """Database values, with the padded ids of each list in its place."""
-    flat: list[Single] = []
+    native = connections[DEFAULT_DB_ALIAS].features.has_native_uuid_field
+    flat: list[Any] = []
     for value in values:
         if value is None or isinstance(value, UUID | str | int | datetime | Substring):
-            flat.append(value)
+            flat += taken((value,))
         else:
-            flat += filled(value)
-    return taken(flat)
+            flat += [id_ if native else id_.hex for id_ in filled(value)]
+    return flat
 
 
 def _shape(value: Value) -> type | int:
