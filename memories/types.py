@@ -5,15 +5,19 @@ This module imports nothing else of the project, so every layer may import it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 from django.db.models import TextChoices
 from django.utils.translation import gettext_lazy as _
+
+if TYPE_CHECKING:  # most of those who import this module need no arrays
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class Kind(TextChoices):
@@ -185,11 +189,22 @@ class Owner:
 
 
 @dataclass(frozen=True, slots=True)
+class TurnDocument:
+    """What recall scores of an episode beside its vector: word pieces as stored, and its place in its session."""
+
+    pieces: bytes
+    session_id: UUID
+    sequence: int
+    speaker: str
+    happened_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class SearchDocument:
     """A memory as the search plane stores it. `vector` is that of the installation's encoder, in int8 (float x 127).
 
     `archived` memories were superseded long ago; only searches that include superseded memories read them. `tokens` are
-    those of its attributes (`memories/attributes/evaluation.py`), by which filters find it.
+    those of its attributes (`memories/attributes/evaluation.py`), by which filters find it. Episodes have a `turn`.
     """
 
     id: UUID
@@ -203,10 +218,10 @@ class SearchDocument:
     vector: bytes
     archived: bool = False
     tokens: tuple[str, ...] = ()
+    turn: TurnDocument | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A lexical hit, a vector hit or both.
 
     `lexical` is a positive BM25-like score, `dense` a cosine, `relevance` that of a reranker of the plane, 0 to 1; None
@@ -267,6 +282,40 @@ Filter = Condition | Junction | Negation
 
 
 @dataclass(frozen=True, slots=True)
+class TurnsRequest:
+    """A request for `Turns` without those that the caller leaves out.
+
+    `undelivered`: what changed since it was delivered, which is read from the database. `excluded`: what the caller
+    must not see; as a hit it still leads to the turns beside it.
+    """
+
+    undelivered: Collection[UUID] = ()
+    excluded: Collection[UUID] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """The episodes that a search could find among the principal's own, as arrays, so that recall scores without rows.
+
+    `place` orders the episodes by session and sequence: `session_stride` times the number of the session in `sessions`
+    (by the bytes of its id) plus the sequence. `visible` are indices by ascending place, `hits` those that were found.
+    All other columns are by index: hex ids, vectors, word pieces as stored, speaker, time ("YYYY-MM-DD HH:MM:SS", UTC).
+    """
+
+    place: NDArray[np.int64]
+    visible: NDArray[np.intp]
+    hits: NDArray[np.intp]
+    session_stride: int
+    sessions: Mapping[bytes, int]
+    ids: Sequence[str]
+    vectors: NDArray[np.float32]
+    pieces: Sequence[bytes]
+    speakers: Sequence[str]
+    moments: Sequence[str]
+    stale: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
 class CandidateRequest:
     """The recall pipeline's request to a search plane.
 
@@ -274,7 +323,8 @@ class CandidateRequest:
     L2-normalised, and `encoder` the name of its encoder (None: the installation's). Call them late, because they may
     wait for the encoder. With `vector` None the vector search is skipped. `per_sub_query` limits each sub-query of each
     kind. Superseded memories, archived ones included, are returned only with `include_superseded`. `filters` narrows
-    what the principal may see. `text` is the query itself, for a plane that has models of its own.
+    what the principal may see. `text` is the query itself, for a plane that has models of its own. `turns`: the answer
+    should have the principal's turns, if the plane holds them.
     """
 
     kinds: tuple[Kind, ...]
@@ -286,6 +336,7 @@ class CandidateRequest:
     filters: Filter | None = None
     encoder: Callable[[], str] | None = None
     text: str = ""
+    turns: TurnsRequest | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,13 +346,15 @@ class Candidates:
     `hits` are unordered. `incomplete` names the owners (the user, the tenant, global) whose part of the index is
     missing; the caller must read their memories from the database. `without_archive` says that the archive was
     requested but could not be searched, so its memories must be read from the database too. `by_words_alone`: some
-    documents have vectors of another encoder than the query's, so they were not searched by meaning.
+    documents have vectors of another encoder than the query's, so they were not searched by meaning. `turns` are the
+    principal's own, as of this search; None if they were not wanted, or the plane does not hold them.
     """
 
     hits: tuple[Candidate, ...]
     incomplete: tuple[Owner, ...] = ()
     without_archive: bool = False
     by_words_alone: bool = False
+    turns: Turns | None = None
 
 
 @dataclass(frozen=True, slots=True)

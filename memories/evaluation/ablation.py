@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memories.constants import EMBEDDING_DIMENSIONS
-from memories.embedding import dequantize_many, token_vectors
+from memories.embedding import token_vectors
 from memories.recall import adjust
 from memories.recall.adjust import NEIGHBOURS, WINDOW_AROUND
 from memories.recall.pipeline import Run
@@ -70,7 +70,7 @@ def _scored(ran: Run, pool: Pool, kept: Flags, fusion: Fusion) -> Scores:
     now = ran.request.as_of or ran.request.now
     vectors = None
     if "ranker" in ran.scores.added and len(pool):
-        vectors = dequantize_many([row.vector or bytes(EMBEDDING_DIMENSIONS) for row in pool.rows])
+        vectors = pool.vectors(EMBEDDING_DIMENSIONS)
     return score(
         pool, ran.query, token_vectors(), cosines=cosines, lexical=lexical, now=now, fusion=fusion, candidates=vectors
     )

@@ -11,7 +11,7 @@ import functools
 import logging
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
@@ -36,7 +36,7 @@ from memories.recall.request import Request
 from memories.search import search_plane
 from memories.search.base import readable_by
 from memories.search.outbox import pending, request_rebuild
-from memories.types import CandidateRequest, Candidates, Kind, Owner
+from memories.types import CandidateRequest, Candidates, Kind, Owner, Turns, TurnsRequest
 from memoryhub.json_endpoint import EndpointFault
 from memoryhub.leases import fault_of, halved
 from memoryhub.observability import tracing
@@ -67,10 +67,12 @@ _SEARCHED = {
 class CandidateIds:
     """Ids by kind. `lexical`, `dense` and `relevance` are scores of the search plane by hex id; `tail` is just written.
 
-    `by_words_alone`: some memories could not be found by meaning (`Candidates`).
+    `by_words_alone`: some memories could not be found by meaning (`Candidates`). `turns` are the principal's own as the
+    search plane holds them; None if their rows must be loaded.
     """
 
     ids: dict[Kind, set[UUID]] = field(default_factory=lambda: defaultdict(set))
+    turns: Turns | None = None
     lexical: dict[str, float] = field(default_factory=dict)
     dense: dict[str, float] = field(default_factory=dict)
     relevance: dict[str, float] = field(default_factory=dict)
@@ -82,13 +84,20 @@ class CandidateIds:
         """True if a memory was found directly, not only as a neighbour of a hit."""
         return id_ in self.ids[kind]
 
+    def to_load(self) -> dict[Kind, set[UUID]]:
+        """Return the ids to load from the database: of episodes only the tail, if the plane has the others' columns."""
+        if self.turns is None:
+            return self.ids
+        late = {UUID(id_) for id_ in self.tail}
+        return {kind: ids & late if kind is Kind.EPISODIC else ids for kind, ids in self.ids.items()}
+
 
 def find(principal: Principal, request: Request, query: Query, vector: Callable[[], QueryVector]) -> CandidateIds:
     """Return the candidates for a query. A failing search plane raises no error but marks the result as degraded."""
     found = CandidateIds()
-    tail_is_whole = _add_tail(found, principal, request)
+    tail_is_whole, undelivered = _add_tail(found, principal, request)
     try:
-        answer = _ask(principal, request, query, vector)
+        answer = _ask(principal, request, query, vector, undelivered)
     except SearchUnavailable:
         found.degraded = True
         missing: Sequence[Owner] = readable_by(principal)
@@ -101,6 +110,7 @@ def find(principal: Principal, request: Request, query: Query, vector: Callable[
                 request_rebuild(owner)
         if answer.without_archive:
             missing = readable_by(principal)
+        found.turns = answer.turns
     if not tail_is_whole:
         missing = readable_by(principal)
     for owner in missing:
@@ -109,7 +119,13 @@ def find(principal: Principal, request: Request, query: Query, vector: Callable[
     return found
 
 
-def _ask(principal: Principal, request: Request, query: Query, vector: Callable[[], QueryVector]) -> Candidates:
+def _ask(
+    principal: Principal,
+    request: Request,
+    query: Query,
+    vector: Callable[[], QueryVector],
+    undelivered: Collection[UUID] | None,
+) -> Candidates:
     # Memories valid at `as_of` may be hidden now, and many current ones were unknown then, so fetch more.
     deeper = request.as_of is not None
     wanted = CandidateRequest(
@@ -122,6 +138,7 @@ def _ask(principal: Principal, request: Request, query: Query, vector: Callable[
         task=request.task,
         include_superseded=request.include_superseded or deeper,
         filters=both(request.filters, of_app(principal.only_app) if principal.only_app else None),
+        turns=_turns_wanted(principal, request, undelivered),
     )
     plane = search_plane()
     with tracing.span("search", plane=plane.name) as span:
@@ -130,24 +147,45 @@ def _ask(principal: Principal, request: Request, query: Query, vector: Callable[
     return answer
 
 
+def _turns_wanted(principal: Principal, request: Request, undelivered: Collection[UUID] | None) -> TurnsRequest | None:
+    """Return the request for turns as arrays; None if a row has to be read to know whether it may answer."""
+    plain = request.as_of is None and not request.include_superseded and request.filters is None
+    if undelivered is None or not plain or principal.only_app is not None or Kind.EPISODIC not in request.kinds:
+        return None
+    return TurnsRequest(undelivered, request.exclude)
+
+
 def _add_hits(found: CandidateIds, answer: Candidates) -> None:
-    for hit in answer.hits:
-        found.ids[hit.kind].add(hit.id)
-        if hit.lexical is not None:
-            found.lexical[hit.id.hex] = hit.lexical
-        if hit.dense is not None:
-            found.dense[hit.id.hex] = hit.dense
-        if hit.relevance is not None:
-            found.relevance[hit.id.hex] = hit.relevance
+    for id_, kind, lexical, dense, relevance in answer.hits:
+        found.ids[kind].add(id_)
+        name = id_.hex
+        if lexical is not None:
+            found.lexical[name] = lexical
+        if dense is not None:
+            found.dense[name] = dense
+        if relevance is not None:
+            found.relevance[name] = relevance
 
 
-def _add_tail(found: CandidateIds, principal: Principal, request: Request) -> bool:
-    """Add the latest undelivered memories, which the search plane may already hold. True if there are no others."""
-    rows = list(fetch(_waiting, principal, request))
+def _add_tail(found: CandidateIds, principal: Principal, request: Request) -> tuple[bool, set[UUID] | None]:
+    """Add the latest undelivered memories, which the search plane may already hold.
+
+    Returns whether there are no others, and the ids of all undelivered changes, removals included, unless too many.
+    """
+    changed = fetch(_changed, principal, request)
+    undelivered = {UUID(hex_of(id_)) for _, id_, _ in changed} if len(changed) <= TAIL_LIMIT else None
+    if undelivered is None:
+        rows = fetch(_waiting, principal, request)
+    else:
+        rows = [(kind, id_) for kind, id_, what in changed if what == Operation.UPSERT and kind in request.kinds]
     for kind, id_ in rows[:TAIL_LIMIT]:
         found.ids[Kind(kind)].add(UUID(hex_of(id_)))
         found.tail.add(hex_of(id_))
-    return len(rows) <= TAIL_LIMIT
+    return len(rows) <= TAIL_LIMIT, undelivered
+
+
+def _changed(principal: Principal, _: Request) -> QuerySet[Any, Any]:
+    return pending(*readable_by(principal)).values_list("kind", "memory_id", "operation")[: TAIL_LIMIT + 1]
 
 
 def _waiting(principal: Principal, request: Request) -> QuerySet[Any, Any]:
@@ -234,7 +272,7 @@ def _remember(encoder: str, id_: str, encoded: Encoded) -> None:
 
 def encoded_tail(principal: Principal, request: Request, query: Query, pool: Pool) -> Pool:
     """Return `pool` with word pieces for all candidates that lack them, and vectors for those closest to the query."""
-    bare = [row for row in pool.rows if row.vector is None]
+    bare = pool.bare()
     if not bare:
         return pool
     known = {row.id: encoded for row in bare if (encoded := _remembered.get((request.encoder, row.id))) is not None}

@@ -72,7 +72,7 @@ class Coverage:
 def pack(stored: Sequence[bytes]) -> Texts:
     """Concatenate stored texts (two little-endian bytes per piece) into one array of pieces."""
     filled = [pieces or _EMPTY for pieces in stored]
-    lengths = np.array([len(pieces) for pieces in filled], np.intp) // _PIECE.itemsize
+    lengths = np.fromiter(map(len, filled), np.intp, len(filled)) // _PIECE.itemsize
     return Texts(np.frombuffer(b"".join(filled), _PIECE), np.cumsum(lengths) - lengths)
 
 

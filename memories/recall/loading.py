@@ -5,7 +5,8 @@ is the second isolation check, and it prevents stale recalls. Expired memories a
 has not removed them, so results do not depend on its schedule.
 
 Loading dominates the cost of a recall. Each query is therefore compiled once (`memoryhub.db.compiled_query`), rows are
-plain tuples that bypass the converters of the ORM and the driver, and episodes come with their neighbours in one query.
+plain tuples that bypass the converters of the ORM and the driver, and episodes come with their neighbours in one query,
+unless the search plane has them as arrays: then only the texts of those that are selected are checked and loaded.
 """
 
 from __future__ import annotations
@@ -30,19 +31,21 @@ from django.db.models import (
     JSONField,
     Q,
     QuerySet,
+    TextField,
     UUIDField,
     Value,
     When,
 )
+from django.db.models.expressions import Combinable
 from django.db.models.functions import Cast, JSONObject
 
 from memories.models import MEMORY_MODELS, CatalogEntry, Episode, Fact, Item, Playbook
 from memories.models.base import MemoryQuerySet
 from memories.models.filtering import filter_of
 from memories.recall.adjust import NEIGHBOURS, WINDOW_AROUND
-from memories.recall.pool import CandidateRow, Turn, hex_of, moment_of
+from memories.recall.pool import CandidateRow, Pool, Turn, assemble, hex_of, moment_of, surround
 from memories.recall.request import Request
-from memories.types import Kind, Recalled, Scope, Status
+from memories.types import Kind, Recalled, Scope, Status, Turns
 from memoryhub.db.compiled_query import CompiledSql, Prepared
 from tenants.principal import ActorKind, Principal, Role
 
@@ -154,15 +157,20 @@ _SPEAKERS = """
 
 
 def load(
-    principal: Principal, request: Request, ids: Mapping[Kind, Collection[UUID]]
-) -> tuple[list[Turn], list[CandidateRow]]:
-    """Load episodes with their neighbours (possibly repeated) and the other memories among `ids` that may answer."""
-    turns: list[Turn] = []
-    if episodes := ids.get(Kind.EPISODIC):
-        turns = fetch(_near, principal, request, episodes)
+    principal: Principal, request: Request, ids: Mapping[Kind, Collection[UUID]], turns: Turns | None = None
+) -> Pool:
+    """Load the memories among `ids` that may answer, and the turns beside episodes, as a pool.
+
+    Of episodes only those that are not among `turns` are loaded, if these are given.
+    """
+    episodes = ids.get(Kind.EPISODIC, ())
     kinds = tuple(kind for kind in _COLUMNS if ids.get(kind))
     stored = fetch(_alone(kinds), principal, request, *(ids[kind] for kind in kinds)) if kinds else []
-    return turns, [_row(each) for each in stored]
+    alone = [_row(each) for each in stored]
+    if turns is None:
+        return assemble(cast("list[Turn]", fetch(_near, principal, request, episodes) if episodes else []), alone)
+    late = fetch(_late, principal, request, episodes) if episodes else []
+    return surround(turns, cast("list[Turn]", late), alone, excluded=request.exclude)
 
 
 def known_speakers(principal: Principal) -> list[str]:
@@ -184,8 +192,20 @@ def _near(principal: Principal, request: Request, ids: Collection[UUID]) -> Quer
         .order_by()
     )
     candidate = Q(sequence__gte=hit + NEIGHBOURS[0], sequence__lte=hit + NEIGHBOURS[-1])
-    columns = (F("pk"), _vector(request), F("status"), F("speaker"), _text("happened_at"))
-    return near.values_list("session_id", "sequence", "token_ids", *(Case(When(candidate, then=c)) for c in columns))
+    return near.values_list(*_PLACE, *(Case(When(candidate, then=c)) for c in _of_turn(request)))
+
+
+def _late(principal: Principal, request: Request, ids: Collection[UUID]) -> QuerySet[Any, Any]:
+    """Select episodes alone."""
+    rows = visible_rows(principal, Kind.EPISODIC, request).filter(pk__in=ids).order_by()
+    return rows.values_list(*_PLACE, *_of_turn(request))
+
+
+_PLACE = ("session_id", "sequence", "token_ids")
+
+
+def _of_turn(request: Request) -> tuple[Combinable, ...]:
+    return F("pk"), _vector(request), F("status"), F("speaker"), _text("happened_at")
 
 
 @functools.cache
@@ -307,23 +327,42 @@ def _fields(kind: Kind) -> tuple[Field[Any, Any], ...]:
 
 def _memory(kind: Kind, stored: str) -> Memory:
     values = json.loads(stored)
-    fields = _fields(kind)
-    row: Any = MEMORY_MODELS[kind].from_db(
-        DEFAULT_DB_ALIAS,
-        [field.attname for field in fields],
-        [_value(field, values[field.attname]) for field in fields],
-    )
+    names, converters = _converters(kind)
+    for name, convert in converters:
+        if (value := values[name]) is not None:
+            values[name] = convert(value)
+    row: Any = MEMORY_MODELS[kind].from_db(DEFAULT_DB_ALIAS, names, [values[name] for name in names])
     return cast("Memory", row)
 
 
-def _value(field: Field[Any, Any], stored: Any) -> Any:
-    """Convert a JSON value to the field's type; SQLite returns JSON and times as text."""
-    if isinstance(field, JSONField):
-        return json.loads(stored) if isinstance(stored, str) else stored
-    value = field.to_python(stored)
-    if isinstance(field, DateTimeField) and isinstance(value, datetime) and value.tzinfo is None:
-        return value.replace(tzinfo=UTC)
-    return value
+@functools.cache
+def _converters(kind: Kind) -> tuple[list[str], list[tuple[str, Callable[[Any], Any]]]]:
+    """Return the names of a kind's fields, and functions that convert the JSON values of some of them."""
+    fields = _fields(kind)
+    converters = [(field.attname, _converter(field)) for field in fields]
+    return [field.attname for field in fields], [(name, convert) for name, convert in converters if convert is not None]
+
+
+def _converter(field: Field[Any, Any]) -> Callable[[Any], Any] | None:
+    match field:
+        case JSONField():
+            return _json
+        case DateTimeField():
+            return _time
+        case TextField() | CharField() | IntegerField():
+            return None
+    return field.to_python
+
+
+def _json(stored: Any) -> Any:
+    """SQLite returns JSON within JSON as text."""
+    return json.loads(stored) if isinstance(stored, str) else stored
+
+
+def _time(stored: str) -> datetime:
+    """SQLite stores times in UTC without saying so."""
+    time = datetime.fromisoformat(stored)
+    return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
 
 
 def recalled(row: Memory, score: float, signals: Mapping[str, float], reasons: Sequence[str]) -> Recalled:

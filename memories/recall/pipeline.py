@@ -20,14 +20,14 @@ import numpy as np
 from django.utils.module_loading import import_string
 
 from memories.attributes.filters import conditions
-from memories.embedding import bundled_encoder_name, dequantize_many, embedding_endpoint, token_vectors
+from memories.embedding import bundled_encoder_name, embedding_endpoint, token_vectors
 from memories.models import Fact, RecallTrace
 from memories.recall import recording
 from memories.recall.candidates import CandidateIds, encoded_tail, find
 from memories.recall.external import ExternalAnswer, begin
 from memories.recall.loading import known_speakers, load
 from memories.recall.meaning import QueryVector, query_vector
-from memories.recall.pool import Pool, assemble
+from memories.recall.pool import Pool
 from memories.recall.query import Query, parse
 from memories.recall.request import RecallOptions, Request, checked
 from memories.recall.reranking import Reranked, rerank
@@ -158,7 +158,8 @@ def _run(principal: Principal, request: Request, stages: Stages, fusion: Fusion)
     meaning = encoding.result()
     request = replace(request, encoder=meaning.encoder)
     with tracing.span("recall.load"):
-        pool = encoded_tail(principal, request, parsed, assemble(*load(principal, request, found.ids)))
+        loaded = load(principal, request, found.to_load(), found.turns)
+        pool = encoded_tail(principal, request, parsed, loaded)
     stages.passed("loaded", len(pool))
     with tracing.span("recall.score", candidates=len(pool)):
         scores = _score(pool, found, parsed, meaning, now=request.as_of or request.now, fusion=fusion)
@@ -194,12 +195,11 @@ def _answer(request: Request, found: CandidateIds, selection: Selection, stages:
 def _score(
     pool: Pool, found: CandidateIds, query: Query, meaning: QueryVector, *, now: datetime, fusion: Fusion
 ) -> Scores:
-    none = bytes(len(meaning.vector))
-    vectors = dequantize_many([row.vector or none for row in pool.rows] or [none])[: len(pool)]
+    vectors = pool.vectors(len(meaning.vector))
     cosines = vectors @ meaning.vector
     if meaning.stood_in:  # what is re-embedded already has its former vector in the index alone
         for index, row in enumerate(pool.rows):
-            if row.vector is None:
+            if row.vector is None and index >= len(pool.known_vectors):
                 cosines[index] = found.dense.get(row.id, 0.0)
     lexical = np.array([found.lexical.get(row.id, 0.0) for row in pool.rows], np.float32)
     ranked = vectors if meaning.encoder == bundled_encoder_name() else None

@@ -1,21 +1,25 @@
 """The pool: candidates and their neighbouring episodes as arrays for the signals. Pure.
 
 Candidate i is `rows[i]`, and `own[i]` is the index of its text in `pieces`. `neighbours[i]` holds the indices of the
-texts at offsets -4 to +4 in its session, -1 where there is none.
+texts at offsets -4 to +4 in its session, -1 where there is none. `assemble` builds a pool from loaded rows, `surround`
+from the turns that a search plane holds as arrays; both give the same for the same memories.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import repeat
 from typing import Any, NamedTuple
 from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memories.recall.adjust import WINDOW_AROUND
-from memories.types import Kind, Status
+from memories.constants import EMBEDDING_DIMENSIONS
+from memories.embedding import Floats, dequantize_many
+from memories.recall.adjust import NEIGHBOURS, WINDOW_AROUND
+from memories.types import Kind, Status, Turns
 
 Integers = NDArray[np.intp]
 Moment = str | None
@@ -30,7 +34,7 @@ class CandidateRow(NamedTuple):
 
     Times are "YYYY-MM-DD HH:MM:SS" in UTC. `since` is compared with dates in the query, `aged_from` determines the
     decay. Only episodes have a `speaker`, only facts have uses, and only playbooks have outcomes. After `review_after`
-    a fact counts as stale.
+    a fact counts as stale. One whose vector is in `Pool.known_vectors` has none here.
     """
 
     kind: Kind
@@ -57,7 +61,8 @@ Turn = tuple[Any, int, bytes | None, Any, bytes | None, str | None, str | None, 
 class Pool:
     """Candidates and texts; see the module docstring.
 
-    `session` numbers each candidate's session; a memory without one has its own number.
+    `session` numbers each candidate's session; a memory without one has its own number. `known_vectors` are those of
+    the first candidates, which the search plane holds.
     """
 
     rows: Sequence[CandidateRow]
@@ -65,6 +70,7 @@ class Pool:
     own: Integers
     neighbours: Integers
     session: Integers
+    known_vectors: Floats = field(default_factory=lambda: np.zeros((0, EMBEDDING_DIMENSIONS), np.float32))
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -77,7 +83,21 @@ class Pool:
             own=self.own[kept],
             neighbours=self.neighbours[kept],
             session=self.session[kept],
+            known_vectors=self.known_vectors[kept[: len(self.known_vectors)]],
         )
+
+    def bare(self) -> list[CandidateRow]:
+        """Return the candidates that have no vector yet."""
+        return [row for row in self.rows[len(self.known_vectors) :] if row.vector is None]
+
+    def vectors(self, dimensions: int) -> Floats:
+        """Return the vectors of all candidates, which have this length; zero for those without one."""
+        none = bytes(dimensions)
+        stored = [row.vector or none for row in self.rows[len(self.known_vectors) :]]
+        if not stored:
+            return self.known_vectors if len(self.known_vectors) else np.zeros((0, dimensions), np.float32)
+        loaded = dequantize_many(stored)
+        return np.concatenate([self.known_vectors, loaded]) if len(self.known_vectors) else loaded
 
 
 def assemble(turns: Sequence[Turn], alone: Sequence[CandidateRow]) -> Pool:
@@ -104,6 +124,87 @@ def assemble(turns: Sequence[Turn], alone: Sequence[CandidateRow]) -> Pool:
         neighbours=np.concatenate([_find(places, places[chosen][:, None] + offsets), alone_neighbours]),
         session=np.concatenate([of_session[order][chosen], len(numbers) + np.arange(len(alone))]).astype(np.intp),
     )
+
+
+def surround(
+    known: Turns, late: Sequence[Turn], alone: Sequence[CandidateRow], *, excluded: Collection[UUID] = ()
+) -> Pool:
+    """Build the pool from the hits among the `known` turns and the turns beside them, and from other memories.
+
+    `late` turns are those that the search plane does not hold yet; each is a hit. Those `excluded` are no candidates.
+    """
+    fresh: dict[bytes, int] = {}
+    late_places = np.array([_place(known, fresh, turn) for turn in late], np.int64)
+    hits = np.concatenate([known.place[known.hits], late_places])
+    if excluded:
+        kept = np.array([UUID(hex_of(turn[3])) not in excluded for turn in late], np.bool_)
+        late, late_places = [turn for turn, keep in zip(late, kept, strict=True) if keep], late_places[kept]
+    of_known = len(known.place)  # numbers from here on are those of late turns
+    numbers = np.concatenate([known.visible, of_known + np.arange(len(late))]).astype(np.intp)
+    places = np.concatenate([known.place[known.visible], late_places])
+    if late:
+        order = np.argsort(places, kind="stable")
+        numbers, places = numbers[order], places[order]
+    chosen = _marked(len(places), _find(places, hits[:, None] + np.array(NEIGHBOURS)))
+    chosen = chosen[np.argsort(numbers[chosen] >= of_known, kind="stable")]
+    offsets = np.arange(WINDOW_AROUND[0], WINDOW_AROUND[1] + 1)
+    near = _find(places, places[chosen][:, None] + offsets)
+    used = _marked(len(places), near)
+    used = used[np.argsort(numbers[used] >= of_known, kind="stable")]
+    number_of = np.full(len(places) + 1, -1, np.intp)  # the last is that of a missing neighbour
+    number_of[used] = np.arange(len(used))
+    themselves = len(used) + np.arange(len(alone))
+    alone_neighbours = np.full((len(alone), len(offsets)), -1, np.intp)
+    alone_neighbours[:, -WINDOW_AROUND[0]] = themselves
+    _, session = np.unique(places[chosen] // known.session_stride, return_inverse=True)
+    known_rows, late_rows = _parted(numbers[chosen], of_known)
+    known_texts, late_texts = _parted(numbers[used], of_known)
+    pieces = known.pieces
+    return Pool(
+        rows=[*_known_rows(known, known_rows), *(_episode(late[place]) for place in late_rows.tolist()), *alone],
+        pieces=[
+            *[pieces[number] for number in known_texts.tolist()],
+            *(late[place][2] or b"" for place in late_texts.tolist()),
+            *(row.pieces for row in alone),
+        ],
+        own=np.concatenate([number_of[chosen], themselves]).astype(np.intp),
+        neighbours=np.concatenate([number_of[near], alone_neighbours]),
+        session=np.concatenate([session, len(chosen) + np.arange(len(alone))]).astype(np.intp),
+        known_vectors=known.vectors[known_rows],
+    )
+
+
+def _place(known: Turns, fresh: dict[bytes, int], turn: Turn) -> int:
+    """Return the place of a late turn; sessions that the search plane does not know get numbers below zero."""
+    session = bytes.fromhex(hex_of(turn[0]))
+    number = known.sessions.get(session)
+    if number is None:
+        number = fresh.setdefault(session, -1 - len(fresh))
+    return number * known.session_stride + turn[1]
+
+
+def _parted(numbers: Integers, of_known: int) -> tuple[Integers, Integers]:
+    """Split numbers, the known ones first, into those of known turns and the places of late ones."""
+    count = int((numbers < of_known).sum())
+    return numbers[:count], numbers[count:] - of_known
+
+
+def _known_rows(known: Turns, numbers: Integers) -> Iterable[CandidateRow]:
+    wanted = numbers.tolist()
+    ids, pieces, moments, speakers = (
+        [column[number] for number in wanted] for column in (known.ids, known.pieces, known.moments, known.speakers)
+    )
+    stale = known.stale[numbers].tolist()
+    first = (repeat(Kind.EPISODIC), ids, pieces, repeat(None), stale, moments, moments, speakers)
+    others = (repeat(CandidateRow._field_defaults[name]) for name in CandidateRow._fields[len(first) :])
+    return map(CandidateRow._make, zip(*first, *others, strict=False))
+
+
+def _marked(count: int, indices: Integers) -> Integers:
+    """Return the distinct indices, all below `count`, in ascending order; -1 is none."""
+    marks = np.zeros(count + 1, np.bool_)
+    marks[indices] = True
+    return np.flatnonzero(marks[:count])
 
 
 def hex_of(id_: str | UUID) -> str:

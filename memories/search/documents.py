@@ -15,10 +15,10 @@ from django.db.models import QuerySet
 
 from memories.attributes.evaluation import attributes_of, tokens_of
 from memories.embedding import encoder, pack_pieces, quantize, token_vectors
-from memories.models import MEMORY_MODELS
+from memories.models import MEMORY_MODELS, Episode
 from memories.models.base import MemoryRow
 from memories.models.supersedable import Supersedable
-from memories.types import Kind, Owner, Scope, SearchDocument, Status
+from memories.types import Kind, Owner, Scope, SearchDocument, Status, TurnDocument
 from memoryhub.leases import halved
 
 # Rows read, encoded and stored per step; about one second on one thread.
@@ -128,4 +128,9 @@ def _document(row: MemoryRow) -> SearchDocument:
         vector=bytes(row.embedding or b""),
         archived=isinstance(row, Supersedable) and row.archived_at is not None,
         tokens=tokens_of(attributes_of(row)),
+        turn=_turn(row) if isinstance(row, Episode) else None,
     )
+
+
+def _turn(row: Episode) -> TurnDocument:
+    return TurnDocument(bytes(row.token_ids or b""), row.session_id, row.sequence, row.speaker, row.happened_at)

@@ -15,16 +15,17 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, astuple, dataclass
+from datetime import UTC
 from pathlib import Path
 from uuid import UUID
 
 from memories.search.base import SeenDocument, Tombstone
-from memories.types import Kind, SearchDocument, Status
+from memories.types import Kind, SearchDocument, Status, TurnDocument
 from memories.words import is_unspaced, spaced
 
 # Increment it when the tables, the tokenizer of `words` or the meaning of a column change; files of other versions are
 # rebuilt.
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 BUSY_TIMEOUT_SECONDS = 10.0
 
 KIND_CODES: dict[Kind, int] = {kind: code for code, kind in enumerate(Kind)}
@@ -59,7 +60,12 @@ CREATE TABLE {documents} (
     task TEXT NOT NULL,
     vector BLOB,
     length INTEGER NOT NULL,     -- words in the text
-    change INTEGER NOT NULL      -- the value of meta.change when the row last changed
+    change INTEGER NOT NULL,     -- the value of meta.change when the row last changed
+    pieces BLOB,                 -- this and what follows is of episodes alone
+    session BLOB,
+    sequence INTEGER,
+    speaker TEXT,
+    moment TEXT                  -- YYYY-MM-DD HH:MM:SS in UTC
 )
 """
 _BY_CHANGE = "CREATE INDEX {documents}_by_change ON {documents} (change)"
@@ -118,6 +124,7 @@ def start_over(connection: sqlite3.Connection, encoder: str) -> None:
 
 
 _WORD = re.compile(r"\w+")
+_MOMENT_CHARACTERS = 19
 
 
 @contextmanager
@@ -248,8 +255,8 @@ def _insert(
     pairs = spaced(document.text) if is_unspaced(document.text) else ""
     cursor = connection.execute(
         f"INSERT OR REPLACE INTO {tables.documents}"  # noqa: S608 - see Tables
-        " (place, id, kind, version, status, state, task, vector, length, change)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " (place, id, kind, version, status, state, task, vector, length, change,"
+        " pieces, session, sequence, speaker, moment) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             place,
             document.id.bytes,
@@ -261,12 +268,18 @@ def _insert(
             document.vector,
             len(_WORD.findall(pairs or document.text)),
             change,
+            *(_turn(document.turn) if document.turn else (None,) * 5),
         ),
     )
     words = f"INSERT INTO {tables.words}(rowid, text, pairs) VALUES (?, ?, ?)"  # noqa: S608 - see Tables
     connection.execute(words, (cursor.lastrowid, document.text, pairs))
     tokens = f"INSERT INTO {tables.tokens} (token, place) VALUES (?, ?)"  # noqa: S608 - see Tables
     connection.executemany(tokens, [(token, cursor.lastrowid) for token in document.tokens])
+
+
+def _turn(turn: TurnDocument) -> tuple[bytes, bytes, int, str, str]:
+    moment = turn.happened_at.astimezone(UTC).isoformat(" ", "seconds")[:_MOMENT_CHARACTERS]
+    return turn.pieces, turn.session_id.bytes, turn.sequence, turn.speaker, moment
 
 
 def _drop_words(connection: sqlite3.Connection, tables: Tables, place: int) -> None:

@@ -13,12 +13,14 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 import numpy as np
@@ -27,16 +29,30 @@ from numpy.typing import NDArray
 from memories.attributes.evaluation import exact_tokens, token_range
 from memories.constants import EMBEDDING_DIMENSIONS
 from memories.embedding import Floats, dequantize_many
-from memories.search.embedded.files import ALL_TABLES, CURRENT, GONE, KIND_CODES, MAIN, Tables, connect, is_usable
-from memories.types import Condition, Filter, Junction, Kind, Negation, Owner
+from memories.search.embedded.files import (
+    ALL_TABLES,
+    ARCHIVE,
+    CURRENT,
+    GONE,
+    KIND_CODES,
+    MAIN,
+    Tables,
+    connect,
+    is_usable,
+)
+from memories.search.embedded.turn_columns import TurnColumns
+from memories.types import Condition, Filter, Junction, Kind, Negation, Owner, Status
 
 # The code of a task name that occurs in no row.
 UNKNOWN = -1
 _MIN_ROWS = 64
+# The columns of a turn, with word pieces of some 40 words.
+_TURN_BYTES = 350
 K1, B = 1.2, 0.3
 _NOBODY = UUID(int=0)
-# place, id, kind, state, task, length, vector
-Row = tuple[int, bytes, int, int, str, int, bytes | None]
+# place, id, kind, state, task, length, vector, and the rest of a TurnRow
+Row = tuple[Any, ...]
+_ROW = "place, id, kind, state, task, length, vector, status = ?, pieces, session, sequence, speaker, moment"
 Number = TypeVar("Number", np.uint8, np.int32)
 
 
@@ -57,6 +73,7 @@ class Snapshot:
     task: NDArray[np.int32]
     tasks: dict[str, int]
     length: NDArray[np.int32]
+    turns: TurnColumns
 
     @property
     def rows(self) -> int:
@@ -66,7 +83,7 @@ class Snapshot:
     @property
     def nbytes(self) -> int:
         """The approximate size in bytes."""
-        return self.vectors.nbytes + self.rows * 200
+        return self.vectors.nbytes + self.rows * (200 + _TURN_BYTES)
 
     def visible(self, kinds: tuple[Kind, ...], task: str, *, include_superseded: bool) -> NDArray[np.bool_]:
         """Return a mask of the rows that a request may find."""
@@ -110,9 +127,8 @@ def read(connection: sqlite3.Connection, tables: Tables, previous: Snapshot | No
     else:
         since, base = -1, _empty(generation, encoder)
     rows = connection.execute(
-        f"SELECT place, id, kind, state, task, length, vector FROM {tables.documents}"  # noqa: S608 - see Tables
-        " WHERE change > ? ORDER BY place",
-        (since,),
+        f"SELECT {_ROW} FROM {tables.documents} WHERE change > ? ORDER BY place",  # noqa: S608 - see Tables
+        (Status.STALE, since),
     ).fetchall()
     return _with_rows(base, change, rows)
 
@@ -129,6 +145,7 @@ def _empty(generation: str, encoder: str) -> Snapshot:
         task=np.zeros(0, np.int32),
         tasks={},
         length=np.zeros(0, np.int32),
+        turns=TurnColumns.empty(),
     )
 
 
@@ -144,7 +161,7 @@ def _with_rows(base: Snapshot, change: int, rows: Sequence[Row]) -> Snapshot:
     if len(vectors) < size:
         vectors = _with_room(vectors, base.rows, size)
     nothing = bytes(dimensions)
-    for place, id_, kind_code, state_code, task_name, words, _vector in rows:
+    for place, id_, kind_code, state_code, task_name, words, *_ in rows:
         row = place - 1
         ids[row] = UUID(bytes=id_)
         kind[row], state[row], length[row] = kind_code, state_code, words
@@ -153,7 +170,10 @@ def _with_rows(base: Snapshot, change: int, rows: Sequence[Row]) -> Snapshot:
         # Updated in place: only an item changes its text and thus its vector, and a removed row must leave nothing in
         # memory.
         vectors[[row[0] - 1 for row in rows]] = dequantize_many([row[6] or nothing for row in rows])
-    return Snapshot(base.generation, base.encoder, change, tuple(ids), vectors, kind, state, task, base.tasks, length)
+    turns = base.turns.with_rows(ids, [(row[0], *row[7:]) for row in rows])
+    return Snapshot(
+        base.generation, base.encoder, change, tuple(ids), vectors, kind, state, task, base.tasks, length, turns
+    )
 
 
 def _grown(array: NDArray[Number], size: int) -> NDArray[Number]:
@@ -238,6 +258,11 @@ class OwnerPart:
                 if self._connection.in_transaction:
                     self._connection.execute("COMMIT")
 
+    def catch_up(self) -> None:
+        """Read what changed since the last search, so that nothing stays in memory that was removed from the file."""
+        with suppress(PartClosed, OSError, sqlite3.Error):
+            self.search((), with_archive=ARCHIVE in self._snapshots)
+
     def close(self) -> None:
         """Close the file once no search is using it."""
         with self._lock:
@@ -251,12 +276,13 @@ class OwnerPart:
         return snapshot, [self._rows_with(tables, term) for term in wanted], mask
 
     def _rows_with(self, tables: Tables, term: str) -> NDArray[np.intp]:
-        query = f"SELECT rowid FROM {tables.words} WHERE {tables.words} MATCH ?"  # noqa: S608 - see Tables
+        query = f"SELECT group_concat(rowid) FROM {tables.words} WHERE {tables.words} MATCH ?"  # noqa: S608 - see Tables
         return self._rows(query, (quoted(term),))
 
     def _rows(self, query: str, values: tuple[str, ...]) -> NDArray[np.intp]:
-        found = self._connection.execute(query, values).fetchall()
-        return np.fromiter((place for (place,) in found), np.intp, len(found)) - 1
+        """Return the places that a query gives as one text, which takes a fifth of the time of a row for each."""
+        (places,) = self._connection.execute(query, values).fetchone()
+        return np.fromstring(places or "", np.intp, sep=",") - 1
 
     def _matching(self, tables: Tables, filters: Filter, rows: int) -> Mask:
         """Return a mask of the rows that the filter matches."""
@@ -280,7 +306,7 @@ _SIGNS = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 
 def _tokens_query(tables: Tables, condition: Condition) -> tuple[str, tuple[str, ...]]:
     """Return the query for the places of the memories that meet a condition, and its values."""
-    select = f"SELECT place FROM {tables.tokens} WHERE token "  # noqa: S608 - see Tables
+    select = f"SELECT group_concat(place) FROM {tables.tokens} WHERE token "  # noqa: S608 - see Tables
     if condition.operator.value in _SIGNS:
         lower, first, upper, last = token_range(condition)
         return f"{select}{_SIGNS[lower]} ? AND token {_SIGNS[upper]} ?", (first, last)
@@ -332,6 +358,8 @@ def owners_in(root: Path) -> Iterator[Owner]:
 
 
 MAX_OPEN_PARTS = 128
+# Open parts that nobody searches are brought up to date this often, as long as anybody searches.
+CATCH_UP_SECONDS = 30.0
 
 
 class OpenParts:
@@ -341,11 +369,13 @@ class OpenParts:
         self._max_bytes = max_bytes
         self._lock = threading.Lock()
         self._parts: OrderedDict[Path, OwnerPart] = OrderedDict()
+        self._caught_up_at = time.monotonic()
 
     def search(
         self, path: Path, terms: Sequence[str], *, with_archive: bool = False, filters: Filter | None = None
     ) -> list[Searched]:
         """Search the part at `path`; see OwnerPart.search. Raises FileNotFoundError or sqlite3.Error."""
+        self._catch_up()
         while True:
             try:
                 return self._part(path).search(terms, with_archive=with_archive, filters=filters)
@@ -378,6 +408,19 @@ class OpenParts:
             parts, self._parts = list(self._parts.values()), OrderedDict()
         for part in parts:
             part.close()
+
+    def _catch_up(self) -> None:
+        now = time.monotonic()
+        with self._lock:
+            if now - self._caught_up_at < CATCH_UP_SECONDS:
+                return
+            self._caught_up_at = now
+            parts = list(self._parts.items())
+        for path, part in parts:
+            if part.is_current():
+                part.catch_up()
+            else:
+                self.forget(path)
 
     def _shrink(self) -> None:
         """Close the least recently used parts, except the one just requested."""

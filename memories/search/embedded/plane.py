@@ -23,7 +23,7 @@ from memories.search.base import Health, IndexLookup, PartMissing, StoredState, 
 from memories.search.embedded import files
 from memories.search.embedded.files import ALL_TABLES, ARCHIVE, KIND_CODES, KINDS, connect, is_usable
 from memories.search.embedded.part import OpenParts, Snapshot, owners_in, path_of
-from memories.types import Candidate, CandidateRequest, Candidates, Kind, Owner, SearchDocument, Status
+from memories.types import Candidate, CandidateRequest, Candidates, Kind, Owner, SearchDocument, Status, Turns
 from tenants.principal import Principal
 
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
@@ -113,15 +113,18 @@ class EmbeddedPlane:
         hits: list[Candidate] = []
         incomplete: list[Owner] = []
         by_words_alone = False
-        for owner in readable_by(principal):
+        turns: Turns | None = None
+        own, *shared = readable_by(principal)
+        for owner in (own, *shared):
             try:
-                found, whole = self._search(owner, request)
+                found, whole, part = self._search(owner, request)
             except PartMissing as missing:
                 incomplete.append(missing.owner)
             else:
                 hits += found
                 by_words_alone |= not whole
-        return Candidates(tuple(hits), tuple(incomplete), by_words_alone=by_words_alone)
+                turns = part if owner is own else turns
+        return Candidates(tuple(hits), tuple(incomplete), by_words_alone=by_words_alone, turns=turns)
 
     def see(self, principal: Principal, kind: Kind, memory_id: UUID) -> IndexLookup:
         incomplete: list[Owner] = []
@@ -134,8 +137,11 @@ class EmbeddedPlane:
                 incomplete.append(missing.owner)
         return IndexLookup(None, tuple(incomplete))
 
-    def _search(self, owner: Owner, request: CandidateRequest) -> tuple[list[Candidate], bool]:
-        """Return the hits in a part, and whether it was searched by meaning as well if that was wanted."""
+    def _search(self, owner: Owner, request: CandidateRequest) -> tuple[list[Candidate], bool, Turns | None]:
+        """Return the hits in a part, whether it was searched by meaning as well if that was wanted, and its turns.
+
+        Turns have vectors of the encoder that the request names, or they are not given.
+        """
         path = path_of(self.root, owner)
         with self._errors(owner, path):
             searched = self._open.search(
@@ -143,6 +149,7 @@ class EmbeddedPlane:
             )
         hits: list[Candidate] = []
         whole = True
+        turns: Turns | None = None
         for snapshot, rows_by_term, matching in searched:
             if not snapshot.rows:
                 continue
@@ -150,15 +157,18 @@ class EmbeddedPlane:
             if matching is not None:
                 visible &= matching
             lexical = np.where(visible, snapshot.lexical(rows_by_term), np.float32(0.0))
-            cosines = None
+            cosines, has_vectors = None, False
             if request.vector is not None:
                 vector = request.vector()
                 if snapshot.encoder == (request.encoder() if request.encoder else self._encoder):
-                    cosines = snapshot.cosines(vector)
+                    cosines, has_vectors = snapshot.cosines(vector), snapshot.vectors.shape[1] == len(vector)
                 else:
                     whole = False
-            hits += _best(snapshot, request, visible, lexical, cosines)
-        return hits, whole
+            rows = _best(snapshot, request, visible, lexical, cosines)
+            hits += _hits(snapshot, rows, lexical, cosines)
+            if request.turns is not None and has_vectors:
+                turns = snapshot.turns.asked(request.turns, snapshot.vectors, visible, rows)
+        return hits, whole, turns
 
     @contextmanager
     def _writing(self, owner: Owner) -> Iterator[sqlite3.Connection]:
@@ -225,23 +235,24 @@ def _best(
     visible: NDArray[np.bool_],
     lexical: Floats,
     cosines: Floats | None,
-) -> list[Candidate]:
-    """Return the best rows of each kind by words and by meaning, with both scores if known."""
+) -> NDArray[np.intp]:
+    """Return the best rows of each kind by words and by meaning."""
     chosen: list[NDArray[np.intp]] = []
     for kind in request.kinds:
         of_kind = visible & (snapshot.kind == KIND_CODES[kind])
         chosen.append(_top(np.flatnonzero(of_kind & (lexical > 0)), lexical, request.per_sub_query))
         if cosines is not None:
             chosen.append(_top(np.flatnonzero(of_kind), cosines, request.per_sub_query))
-    rows = np.unique(np.concatenate(chosen)) if chosen else np.zeros(0, np.intp)
+    return np.unique(np.concatenate(chosen)) if chosen else np.zeros(0, np.intp)
+
+
+def _hits(snapshot: Snapshot, rows: NDArray[np.intp], lexical: Floats, cosines: Floats | None) -> list[Candidate]:
+    """Return the hits in these rows, with both scores if known."""
+    by_meaning = [None] * len(rows) if cosines is None else cosines[rows].tolist()
+    columns = (rows.tolist(), snapshot.kind[rows].tolist(), lexical[rows].tolist(), by_meaning)
     return [
-        Candidate(
-            snapshot.ids[row],
-            KINDS[snapshot.kind[row]],
-            float(lexical[row]) if lexical[row] > 0 else None,
-            float(cosines[row]) if cosines is not None else None,
-        )
-        for row in rows.tolist()
+        Candidate(snapshot.ids[row], KINDS[kind], by_words or None, cosine)
+        for row, kind, by_words, cosine in zip(*columns, strict=True)
     ]
 
 

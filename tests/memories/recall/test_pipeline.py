@@ -98,7 +98,7 @@ def test_every_kind_is_recalled_with_what_belongs_to_it(principal: Principal, ad
 
 
 @about_the_embedded_plane
-def test_a_recall_of_every_kind_costs_six_queries(
+def test_a_recall_of_every_kind_costs_four_queries(
     principal: Principal, admin_principal: Principal, say: Say, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     say("The garden hub blinks red", "Bulbs arrive on Tuesday")
@@ -107,10 +107,10 @@ def test_a_recall_of_every_kind_costs_six_queries(
     remember_catalog_entry(admin_principal, title="Garden hub", text="Red means no network.")
     drain()
     recall(principal, "the garden hub blinks", record=False)
-    with django_assert_num_queries(5):  # speakers, outbox, episodes, other candidates, texts
+    with django_assert_num_queries(4):  # speakers, outbox, candidates that are no episodes, texts
         assert len(recall(principal, "what does the garden hub do?", record=False).items) == 5
     remember_fact(principal, text="The garden hub is from Bristol")
-    with django_assert_num_queries(6):  # and the text of the just-written fact, to encode it
+    with django_assert_num_queries(5):  # and the text of the just-written fact, to encode it
         assert len(recall(principal, "where is the garden hub from?", record=False).items) == 6
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memories.recall.pool import CandidateRow, Pool, Turn, assemble
-from memories.types import Kind
+from memories.recall.adjust import NEIGHBOURS
+from memories.recall.pool import CandidateRow, Pool, Turn, assemble, surround
+from memories.search.embedded.turn_columns import TurnColumns
+from memories.types import Kind, Turns, TurnsRequest
 
 
 def turn(session: str, sequence: int, *, candidate: bool = True) -> Turn:
@@ -55,3 +60,56 @@ def test_the_order_of_loading_changes_nothing(turns: list[Turn]) -> None:
     assert {row.id: around(pool, row.id) for row in pool.rows} == {
         row.id: around(assemble(TURNS, []), row.id) for row in assemble(TURNS, []).rows
     }
+
+
+def spoken(session: int, sequence: int) -> UUID:
+    """The id of a turn."""
+    return UUID(int=session << 8 | sequence)
+
+
+def held(turns: list[tuple[int, int]], hits: set[tuple[int, int]], request: TurnsRequest) -> Turns:
+    """What a search plane gives of these turns, stored in this order."""
+    ids = [spoken(*turn) for turn in turns]
+    rows = [
+        (place, 0, bytes([sequence, session]), UUID(int=session).bytes, sequence, "Ada", "2023-05-08 13:56:00")
+        for place, (session, sequence) in enumerate(turns, start=1)
+    ]
+    columns = TurnColumns.empty().with_rows(ids, rows)
+    found = np.array([place for place, turn in enumerate(turns) if turn in hits], np.intp)
+    vectors = np.array([[*turn] for turn in turns], np.float32)
+    return columns.asked(request, vectors, np.ones(len(turns), np.bool_), found)
+
+
+def stored(session: int, sequence: int, hits: set[tuple[int, int]]) -> Turn:
+    """A turn as the database gives it beside these hits."""
+    pieces, id_ = bytes([sequence, session]), spoken(session, sequence).hex
+    if not {(session, sequence - offset) for offset in NEIGHBOURS} & hits:
+        return (UUID(int=session).hex, sequence, pieces, None, None, None, None, None)
+    return (UUID(int=session).hex, sequence, pieces, id_, b"vv", "active", "Ada", "2023-05-08 13:56:00")
+
+
+SPOKEN = [(session, sequence) for session in (1, 2) for sequence in range(1, 13)]
+SOME = st.sets(st.sampled_from(SPOKEN), max_size=6)
+
+
+@given(order=st.permutations(SPOKEN), hits=SOME, late=SOME, gone=SOME, excluded=SOME)
+def test_arrays_give_the_same_pool_as_rows(
+    order: list[tuple[int, int]],
+    hits: set[tuple[int, int]],
+    late: set[tuple[int, int]],
+    gone: set[tuple[int, int]],
+    excluded: set[tuple[int, int]],
+) -> None:
+    late -= gone
+    request = TurnsRequest({spoken(*turn) for turn in late | gone}, {spoken(*turn) for turn in excluded})
+    hits = (hits | late) - gone
+    arrived = [stored(*turn, hits={turn}) for turn in late]
+    from_arrays = surround(held(order, hits, request), arrived, [], excluded=request.excluded)
+    from_rows = assemble([stored(*turn, hits=hits) for turn in SPOKEN if turn not in gone | excluded], [])
+    assert {row.id: (row.speaker, row.since) for row in from_arrays.rows} == {
+        row.id: (row.speaker, row.since) for row in from_rows.rows
+    }
+    for row in from_rows.rows:
+        assert around(from_arrays, row.id) == around(from_rows, row.id)
+    for row, (session, sequence) in zip(from_arrays.rows, from_arrays.known_vectors.tolist(), strict=False):
+        assert row.id == spoken(int(session), int(sequence)).hex

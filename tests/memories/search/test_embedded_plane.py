@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import sqlite3
@@ -9,6 +10,7 @@ import stat
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -20,7 +22,7 @@ from memories.search.base import IndexLookup, PartMissing, SearchPlane, Tombston
 from memories.search.embedded import part
 from memories.search.embedded.part import owners_in, path_of
 from memories.search.embedded.plane import EmbeddedPlane
-from memories.types import Kind, Owner, Status
+from memories.types import Kind, Owner, Status, TurnDocument
 from tenants.principal import Principal
 from tests.memories.search.contract import BRISTOL, PlaneContract
 from tests.memories.search.library import GLOBAL, document, ids, own, question, shared, somebody
@@ -248,3 +250,24 @@ def test_a_snapshot_grows_by_what_changed(plane: EmbeddedPlane, ada: Principal) 
 def test_what_might_stand_in_a_missing_part_is_not_said_to_be_nowhere(plane: EmbeddedPlane, ada: Principal) -> None:
     plane.erase_owner(own(ada))
     assert plane.see(ada, Kind.SEMANTIC, uuid4()) == IndexLookup(None, incomplete=(own(ada),))
+
+
+def in_lists(content: bytes) -> int:
+    """The lists of this process that hold these bytes."""
+    lists = [each for each in gc.get_objects() if type(each) is list]
+    return sum(any(type(item) is bytes and item == content for item in each) for each in lists)
+
+
+def test_what_another_process_removed_leaves_the_memory_when_anybody_searches(
+    plane: EmbeddedPlane, ada: Principal, index_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turn = TurnDocument(uuid4().bytes, uuid4(), 1, "Ada", datetime(2026, 5, 1, tzinfo=UTC))
+    said = document(own(ada), "We sold the boat", kind=Kind.EPISODIC, turn=turn)
+    plane.upsert([said])
+    found(plane, ada)
+    assert in_lists(turn.pieces) == 1
+    elsewhere = EmbeddedPlane(index_dir, "test-encoder", cache_bytes=2**24)
+    elsewhere.delete(own(ada), [Tombstone(Kind.EPISODIC, said.id, 2)])
+    monkeypatch.setattr(part, "CATCH_UP_SECONDS", 0.0)
+    found(plane, somebody())
+    assert in_lists(turn.pieces) == 0
