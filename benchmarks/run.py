@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from time import perf_counter
 
 import django
 
@@ -15,7 +17,18 @@ from django.core.management import call_command  # noqa: E402 - after the set-up
 from rich.console import Console  # noqa: E402
 from rich.progress import Progress  # noqa: E402
 
-from benchmarks.measures import ReadFloor, Row, WriteFloor, as_json, resident_megabytes, table_of, timed, times_of  # noqa: E402
+from benchmarks.measures import (  # noqa: E402
+    Rate,
+    ReadFloor,
+    Row,
+    WriteFloor,
+    as_json,
+    rates_of,
+    resident_megabytes,
+    table_of,
+    timed,
+    times_of,
+)
 from benchmarks.population import fill, index, make_owner  # noqa: E402
 from benchmarks.texts import Writer  # noqa: E402
 from memories.recall import recording  # noqa: E402
@@ -41,12 +54,13 @@ def run(options: Namespace, folder: str) -> None:
         read_floor = ReadFloor(Path(folder), texts)
         questions = [writer.question() for _ in range(options.queries + WARM_UP)]
         rows = recalls("recall", owner, questions, read_floor, progress)
+        rates = [crowd(owner, questions, rows[0], options.clients)]
         rows += writes(owner, writer, WriteFloor(Path(folder)), options.writes, progress)
         index(options.writes * 2, progress)
         for _ in range(TAIL):
             remember_fact(owner, text=writer.fact())
         rows += recalls(f"recall, {TAIL} just written", owner, questions, read_floor, progress)
-    report(rows, options)
+    report(rows, rates, options)
 
 
 def recalls(name: str, owner: Principal, questions: list[str], floor: ReadFloor, progress: Progress) -> list[Row]:
@@ -64,6 +78,17 @@ def recalls(name: str, owner: Principal, questions: list[str], floor: ReadFloor,
     )
     bare = times_of(floors[WARM_UP:])
     return [Row(name, times_of(spans[WARM_UP:]), bare), Row("… its recording", times_of(recorded[WARM_UP:]), bare)]
+
+
+def crowd(owner: Principal, questions: list[str], alone: Row, clients: int) -> Rate:
+    """Recalls a second of so many clients at once, on threads of this process; the floor is one client's."""
+    begin = perf_counter()
+    with ThreadPoolExecutor(clients) as pool:
+        for _ in pool.map(lambda text: recall(owner, text), questions):
+            pass
+    seconds = perf_counter() - begin
+    recording.flush()
+    return Rate(f"recall, {clients} clients", len(questions), len(questions) / seconds, 1000 / alone.floor.p50)
 
 
 def writes(owner: Principal, writer: Writer, floor: WriteFloor, count: int, progress: Progress) -> list[Row]:
@@ -94,13 +119,21 @@ def beside(
     return Row(name, times_of(spans), times_of(floors))
 
 
-def report(rows: list[Row], options: Namespace) -> None:
+def report(rows: list[Row], rates: list[Rate], options: Namespace) -> None:
     """Print a table or JSON."""
     now, peak = resident_megabytes()
     console = Console()
     if options.json:
-        measured = {"memories": options.memories, "rows": as_json(rows), "rss_mb": now, "peak_mb": peak}
+        a_second = {rate.operation: rate.per_second for rate in rates}
+        measured = {
+            "memories": options.memories,
+            "rows": as_json(rows),
+            "per_second": a_second,
+            "rss_mb": now,
+            "peak_mb": peak,
+        }
         console.print_json(json.dumps(measured))
         return
     console.print(table_of(f"{options.memories:,} memories of one owner, embedded; milliseconds", rows))
+    console.print(rates_of("Throughput", rates))
     console.print(f"Resident memory: {now:.0f} MB, at most {peak:.0f} MB.")
