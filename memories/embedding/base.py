@@ -62,6 +62,11 @@ class TokenVectors(Protocol):
         """By piece id, the id of its plain form ("works", "working": "work"), or its own id."""
         ...
 
+    @property
+    def continues(self) -> NDArray[np.bool_]:
+        """By piece id, whether the piece goes on with the word of the piece before it ("##ing")."""
+        ...
+
     def piece_ids(self, text: str) -> PieceIds:
         """Return the piece ids of `text` in order, omitting unknown pieces."""
         ...

@@ -83,6 +83,8 @@ class StaticVectors:
         self._tokenizer = _tokenizer(STATIC, MAX_STATIC_PIECES)
         vocabulary = self._tokenizer.get_vocab()
         self.plain_forms = plain_forms(vocabulary, self.directions)
+        self.continues = np.zeros(len(stored), np.bool_)
+        self.continues[[id_ for piece, id_ in vocabulary.items() if piece.startswith("##")]] = True
         self.meant_by = Spelling(vocabulary).meant_by
         self._unknown = self._tokenizer.token_to_id("[UNK]")
 

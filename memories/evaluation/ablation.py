@@ -26,7 +26,10 @@ Variant = Callable[[Run], tuple[Pool, Scores]]
 _CENTER = -WINDOW_AROUND[0]
 _WINDOWS = ("words", "words_before", "words_around")
 # The parts of the sum; `Scores.added` has them in this order.
-SIGNALS = ("meaning", *_WINDOWS, "session", "alone", "speaker", "answers", "first_person", "date", "when", "ranker")
+SIGNALS = (
+    *("meaning", *_WINDOWS, "session", "alone", "speaker", "answers", "first_person"),
+    *("date", "when", "exact", "slot", "idle", "ranker"),
+)
 _ADJUSTMENTS = ("age", "use", "outcome", "catalog", "stale")
 
 

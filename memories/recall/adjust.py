@@ -97,6 +97,7 @@ SAME_WORDS = 0.55
 SAME_MEANING = 0.35
 AROUND = 0.6
 ANSWERS = 0.1
+ABOUT_TIME = 0.15
 
 
 def reasons(
@@ -116,7 +117,7 @@ def reasons(
         said.append("said just after")
     elif neighbour and not said:
         said.append("said beside it")
-    if signals.get("date", 0.0) > 0:
+    if signals.get("date", 0.0) >= ABOUT_TIME:
         said.append("about that time")
     if signals.get("when", 0.0) > 0:
         said.append("says when")
@@ -144,6 +145,9 @@ class Weights:
     first_person: float = 0.15
     date: float = 0.5
     when: float = 0.4
+    exact: float = 0.6
+    slot: float = 1.5
+    idle: float = 1.5
     ranker: float = 0.5
     coverage_power: float = 3.0
 

@@ -130,7 +130,7 @@ def _ask(
     deeper = request.as_of is not None
     wanted = CandidateRequest(
         kinds=request.kinds,
-        terms=query.terms,
+        terms=query.sought,
         vector=lambda: vector().vector,
         encoder=lambda: vector().encoder,
         text=query.text,
@@ -232,7 +232,7 @@ _NEWEST_OF: Mapping[tuple[Kind, int], Build] = {
 def _words_held(kind: Kind, query: Query) -> Combinable:
     """Return an expression for the number of query terms that a row contains."""
     held: Combinable = Value(0)
-    for word in sorted(query.terms, key=len, reverse=True)[:MAX_WORDS_IN_DATABASE]:
+    for word in sorted((*query.codes, *query.terms), key=len, reverse=True)[:MAX_WORDS_IN_DATABASE]:
         holds = Q()
         for column in _SEARCHED[kind]:
             holds |= Q(**{f"{column}__icontains": word})

@@ -35,10 +35,12 @@ def describe(
     fused: Floats,
     added: Mapping[str, Floats],
     marked: Mapping[str, NDArray[Any]],
+    signs: Mapping[str, Floats],
 ) -> dict[str, Floats]:
     """Return the features of the `chosen` candidates by name, in the order that the trees were trained with.
 
-    `fused` is the sum of the signals and `added` holds its parts; `marked` holds what the texts of the candidates say.
+    `fused` is the sum of the signals and `added` holds its parts; `marked` and `signs` hold what the texts of the
+    candidates say. The features of `signs` and those after them are younger than the first trees, which read none.
     """
     rows = [pool.rows[index] for index in chosen.tolist()]
     kinds = np.array([row.kind for row in pool.rows])
@@ -74,6 +76,10 @@ def describe(
     }
     of_query = _of_query(query, float((kinds == Kind.EPISODIC).mean()), cosines)
     columns |= {name: np.full(len(chosen), value, np.float32) for name, value in of_query.items()}
+    columns |= {name: values[chosen] for name, values in signs.items()}
+    columns["slot gap"] = signs["slot"].max(initial=0.0) - signs["slot"][chosen]
+    columns["slot rank"] = np.log1p(_rank(signs["slot"]))[chosen]
+    columns["slot named"] = covered.slot_named[chosen]
     return {name: np.asarray(column, np.float32) for name, column in columns.items()}
 
 
@@ -107,6 +113,11 @@ def _of_query(query: Query, chat: float, cosines: Floats) -> dict[str, float]:
         "dated": bool(query.months or query.years),
         "best cosine": float(cosines.max(initial=0.0)),
         "tenth cosine": float(np.sort(cosines)[-_TENTH:][0]),
+        "asks slot": bool(query.slots),
+        "has codes": bool(query.codes),
+        "names period": bool(query.periods),
+        "asks past": query.asks_past,
+        "english": query.language == "en",
     }
 
 

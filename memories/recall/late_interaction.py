@@ -9,7 +9,7 @@ no document frequencies and does not depend on other users' memories.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,7 +56,8 @@ class Coverage:
 
     `own` is the item alone, `before` includes the turns before it, `around` those on both sides; `previous` and
     `following` are the coverage of the turns beside it alone. `label` is the coverage by the item's label, `named` the
-    coverage of its label by the query, and `explained` that of its whole text; 0 without a label.
+    coverage of its label by the query, and `explained` that of its whole text; 0 without a label. `slot` and
+    `slot_named` are `label` and `named` where a word of the query also matches the words of the keys that it asks for.
     """
 
     own: Floats
@@ -67,6 +68,8 @@ class Coverage:
     label: Floats
     named: Floats
     explained: Floats
+    slot: Floats
+    slot_named: Floats
 
 
 def pack(stored: Sequence[bytes]) -> Texts:
@@ -86,19 +89,22 @@ def coverage(
     *,
     slips: Sequence[tuple[NDArray[np.uint16], Integers]] = (),
     colon: int | None = None,
+    keys: Sequence[tuple[NDArray[np.uint16], Integers]] = (),
+    general: Sequence[NDArray[np.uint16]] = (),
 ) -> Coverage:
     """Compute the coverage of `query` (piece ids) by each item.
 
     `neighbours` has shape (items, 9): the texts at offsets -4 to +4 in the item's session, with the item in column 4
     and -1 where there is none. `directions`, `weights` and `plain_forms` come from the token vectors and are indexed by
     piece id. `slips` pairs the pieces of each misspelt word of the query with the
-    pieces that it may stand for. A text has a label if the piece `colon` is among its first pieces.
+    pieces that it may stand for, and `keys` the pieces of a word with those of the labels that it asks for, for which
+    the pieces `general` do not count. A text has a label if the piece `colon` is among its first pieces.
     """
     distinct = _distinct(query)
     items = len(neighbours)
     if not len(distinct) or not items:
         nothing = np.zeros(items, np.float32)
-        return Coverage(nothing, nothing, nothing, nothing, nothing, nothing, nothing, nothing)
+        return Coverage(*(nothing,) * len(fields(Coverage)))
     similarity = _similarity(texts, distinct, directions, plain_forms, slips)
     best = _best_match(texts, similarity)
     share = np.sqrt(weights[distinct])
@@ -113,20 +119,33 @@ def coverage(
     around = before
     for offset in (*range(WINDOW_AROUND[0], WINDOW_BEFORE[0]), *range(1, WINDOW_AROUND[1] + 1)):
         around = np.maximum(around, best[:, neighbours[:, center + offset]])
-    label, named, explained = _labels(texts, similarity, share, np.sqrt(weights), colon)
+    special = share * ~np.isin(distinct, np.concatenate(general)) if general else share
+    special = special / special.sum() if special.any() else share
+    asked = [(np.flatnonzero(np.isin(distinct, pieces)), meant) for pieces, meant in keys]
+    of_texts = _labels(texts, similarity, share, special, np.sqrt(weights), colon, asked)
     return Coverage(
         *(share @ each for each in (own, before, around, previous, following)),
-        *(each[neighbours[:, center]] for each in (label, named, explained)),
+        *(each[neighbours[:, center]] for each in of_texts),
     )
 
 
 def _labels(
-    texts: Texts, similarity: Floats, share: Floats, weights: Floats, colon: int | None
-) -> tuple[Floats, Floats, Floats]:
-    """Return for each text how well its label covers the query, the query its label, and the query the whole text."""
+    texts: Texts,
+    similarity: Floats,
+    share: Floats,
+    special: Floats,
+    weights: Floats,
+    colon: int | None,
+    keys: Sequence[tuple[Integers, Integers]],
+) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    """Return for each text how well its label covers the query, the query its label, and the query the whole text.
+
+    The last two are the first two with `keys`: the places of query pieces, and the pieces of labels that they match;
+    `special` are the shares of the query pieces there.
+    """
     matched, heavy = similarity.max(axis=0)[texts.pieces], weights[texts.pieces]
     explained = np.add.reduceat(matched * heavy, texts.starts) / np.maximum(np.add.reduceat(heavy, texts.starts), 1e-9)
-    label, named = np.zeros(len(texts), np.float32), np.zeros(len(texts), np.float32)
+    label, named, slot, slot_named = np.zeros((4, len(texts)), np.float32)
     ends = np.flatnonzero(texts.pieces == colon)
     of_text = np.searchsorted(texts.starts, ends, side="right") - 1
     of_text, first = np.unique(of_text, return_index=True)
@@ -137,11 +156,15 @@ def _labels(
         starts = np.cumsum(lengths) - lengths
         places = np.repeat(texts.starts[of_text] - starts, lengths) + np.arange(lengths.sum())
         pieces = texts.pieces[places]
-        label[of_text] = share @ np.maximum.reduceat(np.take(similarity, pieces, axis=1), starts, axis=1)
-        named[of_text] = np.add.reduceat(matched[places] * heavy[places], starts) / np.maximum(
-            np.add.reduceat(heavy[places], starts), 1e-9
-        )
-    return label, named, explained.astype(np.float32)
+        of_label = np.take(similarity, pieces, axis=1)
+        whole = np.maximum(np.add.reduceat(heavy[places], starts), 1e-9)
+        label[of_text] = share @ np.maximum.reduceat(of_label, starts, axis=1)
+        named[of_text] = np.add.reduceat(matched[places] * heavy[places], starts) / whole
+        for rows, meant in keys:
+            of_label[rows] = np.maximum(of_label[rows], np.isin(pieces, meant) * np.float32(SAME_WORD**2))
+        slot[of_text] = special @ np.maximum.reduceat(of_label, starts, axis=1)
+        slot_named[of_text] = np.add.reduceat(of_label.max(axis=0) * heavy[places], starts) / whole
+    return label, named, explained.astype(np.float32), slot, slot_named
 
 
 def _distinct(query: NDArray[np.uint16]) -> NDArray[np.uint16]:

@@ -232,20 +232,22 @@ def _vector(request: Request) -> Case:
 
 def _row(stored: Sequence[Any]) -> CandidateRow:
     kind, pieces, id_, vector, status, *times, use_count, successes, failures = stored
-    since, learned_at, last_used_at, review_after, last_success_at = map(moment_of, times)
+    since, learned_at, last_used_at, review_after, last_success_at, until = map(moment_of, times)
     return CandidateRow(
         Kind(kind),
         hex_of(id_),
         pieces or b"",
         vector,
         status == Status.STALE,
-        since=since,
+        since=since or learned_at,
         aged_from=last_used_at or learned_at,
         use_count=use_count,
         successes=successes,
         failures=failures,
         last_success_at=last_success_at,
         review_after=review_after,
+        until=until,
+        superseded=status == Status.SUPERSEDED,
     )
 
 
@@ -264,18 +266,18 @@ _REVIEW = Case(When(pinned=False, then=_text("review_after")))
 _COLUMNS: Mapping[Kind, Sequence[Any]] = {
     Kind.SEMANTIC: (
         *(_kind(Kind.SEMANTIC), "token_ids", "pk", _VECTOR, "status"),
-        *(_text("valid_from"), _text("learned_at"), _text("last_used_at"), _REVIEW, _NO_TIME),
+        *(_text("valid_from"), _text("learned_at"), _text("last_used_at"), _REVIEW, _NO_TIME, _text("valid_to")),
         *("use_count", _ZERO, _ZERO),
     ),
     Kind.PROCEDURAL: (
         *(_kind(Kind.PROCEDURAL), "token_ids", "pk", _VECTOR, "status"),
-        *(_NO_TIME, _NO_TIME, _NO_TIME, _NO_TIME, _text("last_success_at")),
+        *(_NO_TIME, _NO_TIME, _NO_TIME, _NO_TIME, _text("last_success_at"), _NO_TIME),
         *(_ZERO, "success_count", "failure_count"),
     ),
     **{
         kind: (
             *(_kind(kind), "token_ids", "pk", _VECTOR, "status"),
-            *(_NO_TIME, _NO_TIME, _NO_TIME, _NO_TIME, _NO_TIME, _ZERO, _ZERO, _ZERO),
+            *(_NO_TIME, _NO_TIME, _NO_TIME, _NO_TIME, _NO_TIME, _NO_TIME, _ZERO, _ZERO, _ZERO),
         )
         for kind in (Kind.CATALOG, Kind.ITEM)
     },

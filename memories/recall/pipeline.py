@@ -17,6 +17,7 @@ from typing import Any, Unpack
 from uuid import uuid4
 
 import numpy as np
+from django.utils import timezone
 from django.utils.module_loading import import_string
 
 from memories.attributes.filters import conditions
@@ -147,7 +148,7 @@ def run(principal: Principal, request: Request, *, fusion: Fusion = Fusion.SUM) 
 
 
 def _run(principal: Principal, request: Request, stages: Stages, fusion: Fusion) -> Run:
-    parsed = parse(request.query, known_speakers(principal))
+    parsed = parse(request.query, known_speakers(principal), timezone.localtime(request.as_of or request.now))
     encoding = _encoding.submit(copy_context().run, query_vector, principal, parsed.meaning)
     stages.passed("query")
     off = not may_recall(principal)

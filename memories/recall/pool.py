@@ -34,7 +34,8 @@ class CandidateRow(NamedTuple):
 
     Times are "YYYY-MM-DD HH:MM:SS" in UTC. `since` is compared with dates in the query, `aged_from` determines the
     decay. Only episodes have a `speaker`, only facts have uses, and only playbooks have outcomes. After `review_after`
-    a fact counts as stale. One whose vector is in `Pool.known_vectors` has none here.
+    a fact counts as stale. One whose vector is in `Pool.known_vectors` has none here. `until` is the end of a fact's
+    validity.
     """
 
     kind: Kind
@@ -50,6 +51,8 @@ class CandidateRow(NamedTuple):
     failures: int = 0
     last_success_at: Moment = None
     review_after: Moment = None
+    until: Moment = None
+    superseded: bool = False
 
 
 # An episode as loaded, as a plain tuple for speed: session, sequence, pieces; then id, vector, status, speaker and time

@@ -9,8 +9,8 @@ or names a time is derived from stored word pieces, because thousands of candida
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from enum import StrEnum
 
@@ -20,12 +20,15 @@ from numpy.typing import NDArray
 from memories.embedding.base import TokenVectors
 from memories.recall import adjust
 from memories.recall.adjust import RECIPE, RRF_K, YEAR_SHARE
+from memories.recall.codes import holds, share_held, spellings
 from memories.recall.features import describe
 from memories.recall.late_interaction import Coverage, Texts, coverage, pack
+from memories.recall.periods import closeness
 from memories.recall.pool import Moment, Pool
 from memories.recall.query import Query
 from memories.recall.ranker import READ, gains
-from memories.recall.words_en import FIRST_PERSON, QUESTION_WORDS, TIME_WORDS
+from memories.recall.slot_words import GENERAL, keys_by_word
+from memories.recall.words_en import FIRST_PERSON, QUESTION_WORDS, SMALL_TALK, TIME_WORDS
 from memories.types import Kind
 
 Floats = NDArray[np.float32]
@@ -46,13 +49,18 @@ def reciprocal_rank(listings: Mapping[str, Floats], k: int = RRF_K) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Markers:
-    """For each piece id, whether it marks a question, begins one, or marks the first person, a time, or a number."""
+    """For each piece id, whether it marks a question, begins one, or marks the first person, a time, or a number.
+
+    `small_talk` marks the words that greet, thank or agree, and punctuation; `statement` ends a sentence that states.
+    """
 
     question: Flags
     question_word: Flags
     first_person: Flags
     time: Flags
     number: Flags
+    small_talk: Flags
+    statement: Flags
 
 
 @functools.cache
@@ -66,10 +74,51 @@ def markers(vectors: TokenVectors) -> Markers:
         return marked
 
     numbers = (f"{mark}{number}" for number in range(_NUMBERS) for mark in ("", "##", "0", "##0"))
-    return Markers(flags(["?"]), flags(QUESTION_WORDS), flags(FIRST_PERSON), flags(TIME_WORDS), flags(numbers))
+    listed = (["?"], QUESTION_WORDS, FIRST_PERSON, TIME_WORDS, numbers, SMALL_TALK | _PUNCTUATION, [".", "!"])
+    return Markers(*map(flags, listed))
+
+
+@functools.lru_cache(maxsize=1024)
+def key_pieces(vectors: TokenVectors, words: tuple[str, ...]) -> NDArray[np.intp]:
+    """Return the pieces of words of keys, of which there are few (`slot_words.py`). Cached."""
+    return np.concatenate([vectors.piece_ids(word) for word in words]).astype(np.intp)
+
+
+@functools.cache
+def keys_by_piece(vectors: TokenVectors) -> Mapping[int, NDArray[np.intp]]:
+    """Return by piece of an English word the pieces of the keys that it asks for. Cached."""
+    words = ((vectors.id_of(word), keys) for word, keys in keys_by_word("en").items())
+    return {piece: key_pieces(vectors, keys) for piece, keys in words if piece is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Signs:
+    """What the sum and the ranker read of each candidate besides the coverage, from 0 to 1.
+
+    `exact`: the share of the query's codes that it has literally. `period`: how close it is to the times that the query
+    names, and `period_meant` to those that it means for certain. `slot`: its label is what the query asks for.
+    `same_question`: an episode that asks the same. `small_talk`: the share of words that greet, thank or agree.
+    """
+
+    exact: Floats
+    period: Floats
+    period_meant: Floats
+    slot: Floats
+    same_question: Floats
+    small_talk: Floats
+    superseded: Floats
 
 
 _NUMBERS = 10_000  # numbers of this many are pieces of their own
+_PUNCTUATION = frozenset("!.,:;?)(-")
+# Suppresses keys that say more, or less, than what is asked for.
+_SLOT_POWER = 2
+# Small talk is what has at most this share of other words.
+_TELLING = 0.2
+# A question is the same from this cosine on, or from this share of its words and of the other's.
+_SAME_QUESTION = 0.75
+# A text that begins as a question and has all of this one in it, of at least so many pieces, asks it, too.
+_A_QUESTION = 3
 _SECONDS_PER_DAY = 86_400.0
 _BEFORE, _ITSELF = 3, 4  # columns of Pool.neighbours
 
@@ -115,6 +164,11 @@ def score(
     """
     texts = pack(pool.pieces)
     of_terms = [vectors.piece_ids(term) for term in query.terms]
+    slips = [
+        (pieces, kin_of(vectors, meant))
+        for term, pieces in zip(query.terms, of_terms, strict=True)
+        if len(pieces) > 1 and len(meant := vectors.meant_by(term))
+    ]
     covered = coverage(
         texts,
         pool.neighbours,
@@ -122,20 +176,20 @@ def score(
         vectors.directions,
         vectors.weights,
         vectors.plain_forms,
-        slips=[
-            (pieces, meant)
-            for term, pieces in zip(query.terms, of_terms, strict=True)
-            if len(pieces) > 1 and len(meant := vectors.meant_by(term))
-        ],
+        slips=slips,
         colon=vectors.id_of(":"),
+        keys=_keys(query, vectors, slips),
+        general=[pieces for term, pieces in zip(query.terms, of_terms, strict=True) if term in GENERAL],
     )
     marks = markers(vectors)  # type: ignore[arg-type]  # a class that follows a Protocol is hashable
-    parts = contributions(pool, query, texts, marks, cosines, covered)
+    signs = _signs(pool, query, texts, vectors, marks, cosines, covered)
+    parts = contributions(pool, query, texts, marks, cosines, covered, signs)
     read = None
     if fusion is Fusion.SUM:
         fused = np.asarray(np.stack(list(parts.values())).sum(axis=0), np.float32)
         if candidates is not None and len(pool):
-            read = _features(pool, query, texts, marks, candidates, cosines, covered, fused, parts)
+            literal = functools.partial(share_held, wanted=[[pieces] for pieces in of_terms], continues=vectors.continues)
+            read = _features(pool, query, texts, marks, candidates, cosines, covered, fused, parts, signs, literal, now)
             parts["ranker"] = np.zeros(len(pool), np.float32)
             parts["ranker"][read[0]] = gains(read[1])
             fused = fused + parts["ranker"]
@@ -154,6 +208,22 @@ def score(
     return Scores(fused, factor, adjust.apply(fused, factor), signals, parts, adjustments, read)
 
 
+def kin_of(vectors: TokenVectors, pieces: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the pieces and all forms of their words."""
+    return np.flatnonzero(np.isin(vectors.plain_forms, vectors.plain_forms[pieces]))
+
+
+def _keys(
+    query: Query, vectors: TokenVectors, slips: Sequence[tuple[NDArray[np.uint16], NDArray[np.intp]]]
+) -> list[tuple[NDArray[np.uint16], NDArray[np.intp]]]:
+    """Return the pieces of each term with those of the keys that it asks for; a misspelt word asks for what it means."""
+    by_piece = keys_by_piece(vectors)  # type: ignore[arg-type]  # a class that follows a Protocol is hashable
+    asking = [(vectors.piece_ids(term), key_pieces(vectors, asked)) for term, asked in query.slots]  # type: ignore[arg-type]
+    for pieces, meant in slips:
+        asking += [(pieces, by_piece[piece]) for piece in meant.tolist() if piece in by_piece]
+    return asking
+
+
 def _features(
     pool: Pool,
     query: Query,
@@ -164,8 +234,14 @@ def _features(
     covered: Coverage,
     fused: Floats,
     parts: Mapping[str, Floats],
+    signs: Signs,
+    literal: Callable[[Texts], Floats],
+    now: datetime,
 ) -> tuple[NDArray[np.intp], dict[str, Floats]]:
-    """Return the candidates that the ranker reads, by index, and their features."""
+def _best(pool: Pool, fused: Floats) -> NDArray[np.intp]:
+    """Return the candidates that the ranker reads, best first, of equal ones the first by id."""
+    least = np.partition(fused, -READ)[-READ] if len(fused) > READ else -np.inf
+    within = np.flatnonzero(fused >= least)
     chosen = _best(pool, fused)
     lengths = np.diff(np.append(texts.starts, len(texts.pieces)))
     asks = texts.any_of(marks.question)
@@ -190,7 +266,10 @@ def _features(
         fused=fused,
         added=parts,
         marked=marked,
+        signs={field.name.replace("_", " "): getattr(signs, field.name) for field in fields(signs)},
     )
+    features["literal"] = literal(pack([pool.pieces[place] for place in pool.own[chosen].tolist()]))
+    features["age"] = np.log1p(np.maximum(_age_days([pool.rows[index].since for index in chosen], now, unknown=0.0), 0.0))
     return chosen, features
 
 
@@ -202,8 +281,38 @@ def _best(pool: Pool, fused: Floats) -> NDArray[np.intp]:
     return within[np.lexsort((ids, -fused[within]))][:READ]
 
 
+def _signs(
+    pool: Pool, query: Query, texts: Texts, vectors: TokenVectors, marks: Markers, cosines: Floats, covered: Coverage
+) -> Signs:
+    """Return the signs of all candidates; codes and periods are only looked for if the query has some."""
+    wanted = [[vectors.piece_ids(spelt) for spelt in spellings(code)] for code in query.codes]
+    exact = share_held(texts, wanted, vectors.continues) if wanted else np.zeros(len(texts), np.float32)
+    said = np.array([row.kind is Kind.EPISODIC for row in pool.rows], np.bool_)
+    lengths = np.diff(np.append(texts.starts, len(texts.pieces)))
+    ends = marks.question[texts.pieces[texts.starts + lengths - 1]] & ~texts.any_of(marks.statement)
+    asks = marks.question_word[texts.pieces[texts.starts]] | ends
+    asked = np.zeros(len(marks.question), np.bool_)
+    asked[vectors.piece_ids(query.text)] = True
+    repeated = np.add.reduceat(asked[texts.pieces], texts.starts) / lengths
+    alike = np.maximum(cosines, np.minimum(covered.own, repeated[pool.own]))
+    alike = np.clip((alike - _SAME_QUESTION) / (1.0 - _SAME_QUESTION), 0.0, 1.0)
+    if len(question := vectors.piece_ids(query.text.rstrip("?!. "))) >= _A_QUESTION:
+        alike = np.maximum(alike, holds(texts, question.tolist(), vectors.continues)[pool.own])
+    idle = np.add.reduceat(marks.small_talk[texts.pieces], texts.starts) / lengths
+    certain, close = closeness(query.periods, pool.rows)
+    return Signs(
+        exact=exact[pool.own],
+        period=close,
+        period_meant=certain,
+        slot=np.minimum(covered.slot, covered.slot_named),
+        same_question=alike * (asks[pool.own] & said),
+        small_talk=idle[pool.own] * said,
+        superseded=np.array([row.superseded for row in pool.rows], np.float32),
+    )
+
+
 def contributions(
-    pool: Pool, query: Query, texts: Texts, marks: Markers, cosines: Floats, covered: Coverage
+    pool: Pool, query: Query, texts: Texts, marks: Markers, cosines: Floats, covered: Coverage, signs: Signs
 ) -> dict[str, Floats]:
     """Return each signal's weighted contribution to the score of each candidate, by name.
 
@@ -217,6 +326,8 @@ def contributions(
     alone = (np.delete(pool.neighbours, _ITSELF, axis=1) < 0).all(axis=1)
     month, year = _month_and_year([row.since for row in pool.rows])
     dated = np.isin(month, list(query.months)) + YEAR_SHARE * np.isin(year, list(query.years))
+    facts = np.array([row.kind is Kind.SEMANTIC for row in pool.rows], np.bool_)
+    idle = np.maximum(signs.same_question, signs.small_talk > 1.0 - _TELLING)
     weights, power = RECIPE, RECIPE.coverage_power
     parts = {
         "meaning": weights.meaning * cosines,
@@ -228,8 +339,11 @@ def contributions(
         "speaker": weights.speaker * by_named,
         "answers": weights.answers * follows_question * covered.previous**power,
         "first_person": weights.first_person * (by_named & first_person),
-        "date": weights.date * dated,
+        "date": weights.date * (np.maximum(dated, signs.period_meant) + query.asks_past * signs.superseded),
         "when": weights.when * says_when,
+        "exact": weights.exact * signs.exact,
+        "slot": weights.slot * facts * signs.slot**_SLOT_POWER,
+        "idle": -weights.idle * idle,
     }
     return {name: np.asarray(part, np.float32) for name, part in parts.items()}
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from memories.recall.vocabulary import Vocabulary, time_table, word_set
+
 # Words that do not describe the topic of a query: a search engine's stop words, question words, pronouns, fillers.
 STOP_WORDS = frozenset(
     """
@@ -58,5 +60,44 @@ FORMS = {
     }.items()
 }
 
+# Words of greetings, thanks and agreement; a text of these alone says nothing.
+SMALL_TALK = frozenset(
+    """
+    hello hi hey hallo hola salut bonjour thanks thank you thx cheers please welcome bye goodbye good morning evening
+    night ok okay yes yeah no nope sure fine great nice cool perfect lovely wow haha lol hm hmm merry christmas happy new
+    year well so then and to a all the day there danke bitte gracias merci ciao see later
+    """.split()
+)
+
 # Words in which near duplicates may differ.
 FILLERS = frozenset("a an the so well oh hey hi hello ok okay yes yeah just really very please also".split())
+
+VOCABULARY = Vocabulary(
+    stop_words=STOP_WORDS,
+    first_person=FIRST_PERSON,
+    past=word_set("was were had did used before former formerly previous previously earlier old ex until then"),
+    forms={},  # FORMS and ASKS_WHEN
+    times=time_table(
+        """
+        month = january/jan february/feb march april/apr may june/jun july/jul august/aug september/sept october/oct november/nov december/dec
+        weekday = monday tuesday wednesday thursday friday saturday sunday
+        season = spring summer autumn/fall winter
+        day = today/tonight yesterday
+        unit = day/days week/weeks month/months year/years weekend/weekends morning/afternoon/evening/night
+        number = zero a/an/one two/couple three/few four five six seven eight nine ten eleven twelve
+        last = last/past/previous
+        this = this
+        ago = ago
+        since = since
+        before = before
+        after = after
+        until = until/till
+        between = between
+        and = and
+        in = in/during/early/late/mid
+        skip = the/of/on
+        """
+    ),
+)
+# Verbs and names as well as months: they are months beside a number or after a word such as "in".
+OTHERS_TOO = frozenset({"may", "march", "jan"})

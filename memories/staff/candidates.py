@@ -35,8 +35,11 @@ SIGNALS: Mapping[str, tuple[str, str]] = {
     "speaker": (gettext_lazy("Speaker"), gettext_lazy("Said by somebody whom the question names")),
     "answers": (gettext_lazy("Answers"), gettext_lazy("The turn before it asks what was asked")),
     "first_person": (gettext_lazy("In person"), gettext_lazy("The speaker speaks of themselves")),
-    "date": (gettext_lazy("Date"), gettext_lazy("From the month or year that the question names")),
+    "date": (gettext_lazy("Date"), gettext_lazy("From the time that the question names, or near it")),
     "when": (gettext_lazy("When"), gettext_lazy("The question asks when, and it holds a time")),
+    "exact": (gettext_lazy("Exact"), gettext_lazy("It has a code or quoted words of the question literally")),
+    "slot": (gettext_lazy("Slot"), gettext_lazy("Its key is what the question asks for")),
+    "idle": (gettext_lazy("Idle"), gettext_lazy("It only asks the same question, or is small talk")),
     "ranker": (gettext_lazy("Ranker"), gettext_lazy("What the learned ranker adds to the best candidates")),
 }
 FACTORS: Mapping[str, tuple[str, str]] = {

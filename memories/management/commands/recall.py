@@ -21,7 +21,7 @@ from tenants.principal import Principal
 # The signals of the recipe in the order of display.
 SIGNALS = (
     "meaning", "words", "words_before", "words_around", "session", "alone", "speaker", "answers", "first_person",
-    "date", "when", "ranker",
+    "date", "when", "exact", "slot", "idle", "ranker",
 )  # fmt: skip
 
 

@@ -242,9 +242,14 @@ def _words(terms: Sequence[str]) -> list[dict[str, Any]]:
     """Return a clause per word. With the mapping's similarity its score equals the boost, whatever else is stored."""
     weighed = sorted(((rarity(term), term) for term in terms if term.strip()), reverse=True)
     return [
-        {"match": {"pairs" if is_unspaced(term) else "text": {"query": term, "boost": weight}}}
+        {"match": {"pairs" if is_unspaced(term) else "text": {"query": term, "boost": weight, **_whole(term)}}}
         for weight, term in weighed[:MAX_TERMS]
     ]
+
+
+def _whole(term: str) -> dict[str, str]:
+    """A term that the analyzer splits, such as a path or a quoted string, is found if all of its parts are."""
+    return {} if term.isalnum() else {"operator": "and"}
 
 
 def _by_words(words: list[dict[str, Any]], filters: list[dict[str, Any]], count: int) -> dict[str, Any]:

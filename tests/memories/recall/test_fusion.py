@@ -26,9 +26,9 @@ def scores(question: str, *said: tuple[str, str], others: int = 0) -> Scores:
         for number, (speaker, text) in enumerate(said)
     ]
     cosines = np.linspace(0.5, 0.2, len(turns), dtype=np.float32)
-    query = parse(question, {speaker for speaker, _ in said})
-    pool = assemble(turns, [])
     now = datetime(2023, 6, 1, tzinfo=UTC)
+    query = parse(question, {speaker for speaker, _ in said}, now)
+    pool = assemble(turns, [])
     return score(pool, query, token_vectors(), cosines=cosines, lexical=cosines, now=now)
 
 
@@ -44,6 +44,11 @@ def scores(question: str, *said: tuple[str, str], others: int = 0) -> Scores:
         ("Did Bo break it?", ["I broke it", "It broke"], "speaker", [0.0, 0.0]),
         ("Did Ada break it?", ["I broke it", "It broke", "Did I break it?"], "first_person", [0.15, 0.0, 0.0]),
         ("What broke?", ["The hub broke"], "meaning", [0.75]),
+        ("What broke last spring?", ["The hub broke"], "date", [0.5]),
+        ("What broke last week?", ["The hub broke"], "date", [0.0]),
+        ("What is E4012?", ["It says E4012", "It says E4013"], "exact", [0.6, 0.0]),
+        ("Where is the hub?", ["Where is the hub?", "The hub is here"], "idle", [-1.5, 0.0]),
+        ("Where is the hub?", ["Thank you, good morning!"], "idle", [-1.5]),
     ],
 )
 def test_what_is_asked_for_adds_its_weight(question: str, said: list[str], signal: str, adds: list[float]) -> None:

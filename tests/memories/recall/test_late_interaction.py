@@ -71,3 +71,13 @@ def test_a_label_is_what_stands_before_a_colon() -> None:
     )
     assert (found.label[0], found.named[0]) == (pytest.approx(1 / 3), pytest.approx(1.0))
     assert found.explained[0] == pytest.approx(1 / 3)
+
+
+def test_a_word_matches_the_words_of_the_keys_that_it_asks_for_in_labels_alone() -> None:
+    colon = 5
+    texts = pack([np.array(each, "<u2").tobytes() for each in ([3, colon, 2], [2, 3])])
+    alone = np.array([ALONE, [*ALONE[:4], 1, *ALONE[5:]]])
+    keys = [(pieces([1]), np.array([3]))]
+    found = coverage(texts, alone, pieces([1]), DIRECTIONS, WEIGHTS, colon=colon, keys=keys)
+    assert found.slot == pytest.approx([SAME_WORD**2, 0.0]) and found.slot_named == pytest.approx([SAME_WORD**2, 0.0])
+    assert found.label == pytest.approx([0.0, 0.0]) and found.own == pytest.approx([0.0, 0.0])

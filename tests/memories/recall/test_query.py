@@ -43,6 +43,7 @@ def test_a_question_of_names_alone_keeps_its_words_for_the_encoder() -> None:
         pytest.param("in MARCH or in april", {3, 4}, set(), id="two months"),
         pytest.param("room 1234, 99 bottles, 20235", set(), set(), id="other numbers"),
         pytest.param("born in 1987", set(), {1987}, id="last century"),
+        pytest.param("was war im März 2025", {3}, {2025}, id="German"),
     ],
 )
 def test_dates_that_are_named(text: str, months: set[int], years: set[int]) -> None:
@@ -57,7 +58,48 @@ def test_questions_for_a_time(text: str) -> None:
     assert not parse("Whenever you like").asks_when and not parse("Tell me when").asks_when
 
 
+@pytest.mark.parametrize(
+    ("text", "language", "terms", "form"),
+    [
+        ("wie heißt meine Vermieterin", "de", ("vermieterin",), "how"),
+        ("wo wohnt mama", "de", ("wohnt", "mama"), "where"),
+        ("wie viele Enkel habe ich", "de", ("enkel",), "how many"),
+        ("¿cuál es mi dirección?", "es", ("dirección",), "what"),
+        ("comment s'appelle mon patron", "fr", ("patron",), "how"),
+        ("who is my dentist", "en", ("dentist",), "who"),
+        ("dentits", "en", ("dentits",), ""),
+    ],
+)
+def test_the_language_of_a_question_decides_which_words_count(
+    text: str, language: str, terms: tuple[str, ...], form: str
+) -> None:
+    query = parse(text)
+    assert (query.language, query.terms, query.form) == (language, terms, form)
+
+
+@pytest.mark.parametrize(
+    ("text", "term", "key"),
+    [
+        ("where do I live", "live", "city"),
+        ("what do I do?", "occupation", "job"),
+        ("how old am I now", "birthday", "birth"),
+        ("wie heißt meine Vermieterin", "vermieterin", "landlady"),
+        ("dónde trabajo", "trabajo", "employer"),
+        ("quel âge ai-je", "birthday", "age"),
+    ],
+)
+def test_a_question_names_the_keys_that_it_asks_for(text: str, term: str, key: str) -> None:
+    query = parse(text)
+    assert key in dict(query.slots)[term]
+    assert key in query.sought
+
+
+def test_what_is_searched_for_begins_with_the_codes() -> None:
+    assert parse("is it v3.2.1?").sought == ("3.2.1", "v3.2.1", "v3", "2", "1")
+
+
 def test_words_of_a_text() -> None:
+    assert words("qu'est-ce que l'adresse") == ["est", "ce", "que", "adresse"]
     assert words("Ada’s hub isn't don't_stop 3.5 🦆…") == ["ada", "hub", "isnt", "dont", "stop", "3", "5"]
 
 

@@ -66,6 +66,8 @@ class PlaneContract(ABC):
         [
             pytest.param(BRISTOL, "the harbour", id="words"),
             pytest.param("Collects antique clocks", "collecting a clock", id="stems"),
+            pytest.param("The pump says ERR_CONN.7 at night", "what does err_conn.7 mean", id="a code"),
+            pytest.param("Runs v3.2.1 of the app", "3.2.1", id="a version"),
             pytest.param("京都の図書館で働いています", "図書館はどこ", id="a script without spaces"),
         ],
     )

@@ -49,7 +49,7 @@ def question(text: str, *, meaning: bool = True, words: bool = True, **changes: 
     """A request for all kinds by words and by meaning."""
     plain = CandidateRequest(
         kinds=ALL_KINDS,
-        terms=parse(text).terms if words else (),
+        terms=parse(text).sought if words else (),
         vector=(lambda: _vector(text)) if meaning else None,
         per_sub_query=80,
     )
