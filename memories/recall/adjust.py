@@ -146,7 +146,7 @@ class Weights:
     date: float = 0.5
     when: float = 0.4
     exact: float = 0.6
-    slot: float = 1.5
+    slot: float = 3.0
     idle: float = 1.5
     ranker: float = 0.5
     coverage_power: float = 3.0

@@ -36,8 +36,12 @@ LONG_DAYS, LONG_SHARE = 200.0, 0.5
 _DAY, _WEEK, _MONTH, _YEAR, _WEEKEND, _PART = range(6)
 _TOKEN = re.compile(r"\d{4}-\d\d?-\d\d?|\d\d?\.\d\d?\.\d{4}|\d+|[^\W\d_]+")
 _ORDINALS = frozenset({"st", "nd", "rd", "th", "er", "o"})
-_JOINED = ((re.compile(r"\bil y a\b", re.IGNORECASE), "ilya"), (re.compile(r"\bavant.hier\b", re.IGNORECASE), "avanthier"))
+_JOINED = (
+    (re.compile(r"\bil y a\b", re.IGNORECASE), "ilya"),
+    (re.compile(r"\bavant.hier\b", re.IGNORECASE), "avanthier"),
+)
 _DIGITS = 2
+_SATURDAY = 5
 _FIRST_YEAR, _LAST_YEAR = 1900, 2099
 _OPEN_START, _OPEN_END = date(1, 1, 1), date(9999, 1, 1)
 _SEASON_MONTHS = 3
@@ -73,7 +77,7 @@ def periods(text: str, now: datetime, language: Vocabulary) -> tuple[Period, ...
     text = text[:MAX_CHARACTERS]
     for joined, word in _JOINED:
         text = joined.sub(word, text)
-    reader = _Reader([fold(token) for token in _TOKEN.findall(text)], language, now.date())
+    reader = _PhraseReader([fold(token) for token in _TOKEN.findall(text)], language, now.date())
     zone = now.tzinfo or UTC
 
     def moment(day: date) -> datetime:
@@ -123,7 +127,7 @@ def _day_number(moment: datetime) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class _Span:
+class _Days:
     """A period in days of the member's calendar."""
 
     first: date
@@ -132,11 +136,11 @@ class _Span:
 
 
 # A span, and the place after its last word.
-_Found = tuple[_Span, int] | None
+_Found = tuple[_Days, int] | None
 
 
 @dataclass(slots=True)
-class _Reader:
+class _PhraseReader:
     """Reads the tokens of a query from left to right; each looks at a bounded number of those after it."""
 
     tokens: Sequence[str]
@@ -148,8 +152,8 @@ class _Reader:
         times = self.language.times
         self._roles = [dict(times.get(token, {})) for token in self.tokens]
 
-    def read(self) -> list[_Span]:
-        found: list[_Span] = []
+    def read(self) -> list[_Days]:
+        found: list[_Days] = []
         place = 0
         while place < len(self.tokens) and len(found) < MAX_PERIODS:
             span, place = self._expression(place) or (None, place + 1)
@@ -184,15 +188,15 @@ class _Reader:
         inner = self._plain(self._after_fillers(relation + 1))
         return (self._beside(relation, unit, inner[0]), inner[1]) if inner else None
 
-    def _beside(self, relation: int, unit: int | None, span: _Span) -> _Span:
+    def _beside(self, relation: int, unit: int | None, span: _Days) -> _Days:
         """The time before or after a span; of a unit, if one is given ("the week before")."""
         if self._has(relation, "since"):
-            return _Span(span.first, _OPEN_END)
+            return _Days(span.first, _OPEN_END)
         if self._has(relation, "until"):
-            return _Span(_OPEN_START, span.end)
+            return _Days(_OPEN_START, span.end)
         if self._has(relation, "before"):
-            return _Span(_OPEN_START if unit is None else _back(span.first, 1, unit), span.first)
-        return _Span(span.end, _OPEN_END if unit is None else _back(span.end, -1, unit))
+            return _Days(_OPEN_START if unit is None else _back(span.first, 1, unit), span.first)
+        return _Days(span.end, _OPEN_END if unit is None else _back(span.end, -1, unit))
 
     def _plain(self, place: int) -> _Found:
         """Read an expression without "before" and the like."""
@@ -203,7 +207,7 @@ class _Reader:
             return self._written(token, place + 1)
         if (days := self._role(place, "day")) is not None:
             day = self.today - timedelta(days=days)
-            return _Span(day, day + timedelta(days=1)), place + 1
+            return _Days(day, day + timedelta(days=1)), place + 1
         if self._has(place, "ago_first") and (counted := self._counted(place + 1)):
             return self._around(counted[0], counted[1]), counted[2]
         return (
@@ -235,7 +239,7 @@ class _Reader:
         if (counted := self._counted(place)) and self._has(counted[2], "ago"):
             return self._around(counted[0], counted[1]), counted[2] + 1
         token = self.tokens[place]
-        if token.isdigit() and len(token) <= 2 or self._has(place, "number"):
+        if (token.isdigit() and len(token) <= _DIGITS) or self._has(place, "number"):
             after = place + 1
             after += after < len(self.tokens) and self.tokens[after] in _ORDINALS
             after = self._after_fillers(after)
@@ -254,14 +258,14 @@ class _Reader:
         counted = self._counted(place)
         return (self._until_now(counted[0], counted[1]), counted[2]) if counted else None
 
-    def _until_now(self, count: int, unit: int) -> _Span:
-        return _Span(_back(self.today, count, unit), self.today + timedelta(days=1))
+    def _until_now(self, count: int, unit: int) -> _Days:
+        return _Days(_back(self.today, count, unit), self.today + timedelta(days=1))
 
-    def _around(self, count: int, unit: int) -> _Span:
+    def _around(self, count: int, unit: int) -> _Days:
         """The time about `count` units ago, half a unit to both sides."""
         middle = _back(self.today, count, unit)
         half = {_WEEK: 3, _MONTH: 15, _YEAR: 91}.get(unit, 0)
-        return _Span(middle - timedelta(days=half), middle + timedelta(days=half + 1))
+        return _Days(middle - timedelta(days=half), middle + timedelta(days=half + 1))
 
     def _pointed(self, place: int) -> _Found:
         """Read "last week", "this summer", "la semana pasada" and "the last two weeks"."""
@@ -276,7 +280,7 @@ class _Reader:
             return (span, place + 2) if span else None
         return None
 
-    def _named(self, place: int, *, last: bool) -> _Span | None:
+    def _named(self, place: int, *, last: bool) -> _Days | None:
         """The latest whole week, month, season or weekday that a word names; without `last` the current one counts."""
         today = self.today
         if (unit := self._role(place, "unit")) is not None:
@@ -284,7 +288,7 @@ class _Reader:
         if (weekday := self._role(place, "weekday")) is not None:
             back = (today.weekday() - weekday) % 7
             day = today - timedelta(days=(back or 7) if last else back)
-            return _Span(day, day + timedelta(days=1))
+            return _Days(day, day + timedelta(days=1))
         month, length = self._role(place, "month"), 1
         if month is None and (season := self._role(place, "season")) is not None:
             month, length = season * _SEASON_MONTHS + 2, _SEASON_MONTHS
@@ -301,7 +305,7 @@ class _Reader:
         if month is None:
             return None
         after = self._after_fillers(place + 1)
-        if after < len(self.tokens) and self.tokens[after].isdigit() and len(self.tokens[after]) <= 2:
+        if after < len(self.tokens) and self.tokens[after].isdigit() and len(self.tokens[after]) <= _DIGITS:
             day, after = int(self.tokens[after]), after + 1
             after += after < len(self.tokens) and self.tokens[after] in _ORDINALS
             year, after = self._year(after)
@@ -312,7 +316,7 @@ class _Reader:
         if self.tokens[place] in OTHERS_TOO and not self._has(place - 1, *_INTRODUCING):
             return None
         span = self._named(place, last=False)
-        return (_Span(span.first, span.end, certain=False), place + 1) if span else None
+        return (_Days(span.first, span.end, certain=False), place + 1) if span else None
 
     def _season(self, place: int) -> _Found:
         """Read "summer 2025" and "in spring"."""
@@ -326,20 +330,20 @@ class _Reader:
         before = place - self._has(place - 1, "skip")
         if span is None or not self._has(before - 1, *_INTRODUCING):
             return None
-        return _Span(span.first, span.end, certain=False), place + 1
+        return _Days(span.first, span.end, certain=False), place + 1
 
     def _year(self, place: int) -> tuple[int | None, int]:
         """Read a year, and return it with the place after it."""
         at = self._after_fillers(place)
-        if at < len(self.tokens) and self.tokens[at].isdigit() and len(self.tokens[at]) == 4:
-            year = int(self.tokens[at])
+        if at < len(self.tokens) and self.tokens[at].isdigit():
+            year = int(self.tokens[at][: len(str(_LAST_YEAR)) + 1])
             if _FIRST_YEAR <= year <= _LAST_YEAR:
                 return year, at + 1
         return None, place
 
     def _year_alone(self, place: int) -> _Found:
         year, after = self._year(place)
-        return (_Span(date(year, 1, 1), date(year + 1, 1, 1)), after) if year is not None else None
+        return (_Days(date(year, 1, 1), date(year + 1, 1, 1)), after) if year is not None else None
 
     def _written(self, token: str, after: int) -> _Found:
         """Read 2024-05-03 or 3.5.2024."""
@@ -355,37 +359,37 @@ class _Reader:
                 found = found.replace(year=found.year - 1)
         except ValueError:
             return None
-        return _Span(found, found + timedelta(days=1)), after
+        return _Days(found, found + timedelta(days=1)), after
 
 
-def _joined(one: _Span, other: _Span) -> _Span:
+def _joined(one: _Days, other: _Days) -> _Days:
     """From the beginning of one span to the end of another; a month without a year is before the other."""
     first = one.first
     while first >= other.end and first.year > _FIRST_YEAR:
         first = _back(first, 1, _YEAR)
-    return _Span(first, other.end)
+    return _Days(first, other.end)
 
 
-def _months(year: int, month: int, count: int) -> _Span:
-    return _Span(date(year, month, 1), _back(date(year, month, 1), -count, _MONTH))
+def _months(year: int, month: int, count: int) -> _Days:
+    return _Days(date(year, month, 1), _back(date(year, month, 1), -count, _MONTH))
 
 
-def _unit_before(today: date, unit: int, *, last: bool) -> _Span:
+def _unit_before(today: date, unit: int, *, last: bool) -> _Days:
     """The current week, month and so on, or the one before it."""
     day = timedelta(days=1)
     monday = today - today.weekday() * day
     if unit == _WEEK:
-        return _Span(monday - 7 * last * day, monday + (7 - 7 * last) * day)
+        return _Days(monday - 7 * last * day, monday + (7 - 7 * last) * day)
     if unit == _MONTH:
         first = _back(today.replace(day=1), int(last), _MONTH)
-        return _Span(first, _back(first, -1, _MONTH))
+        return _Days(first, _back(first, -1, _MONTH))
     if unit == _YEAR:
-        return _Span(date(today.year - last, 1, 1), date(today.year - last + 1, 1, 1))
+        return _Days(date(today.year - last, 1, 1), date(today.year - last + 1, 1, 1))
     if unit == _WEEKEND:
         # On a Saturday or Sunday, "this weekend" is the current one.
-        saturday = monday + (5 if today.weekday() >= 5 and not last else -2) * day
-        return _Span(saturday, saturday + 2 * day)
-    return _Span(today - last * day, today - last * day + day)
+        saturday = monday + (_SATURDAY if today.weekday() >= _SATURDAY and not last else -2) * day
+        return _Days(saturday, saturday + 2 * day)
+    return _Days(today - last * day, today - last * day + day)
 
 
 def _back(day: date, count: int, unit: int) -> date:
@@ -395,4 +399,3 @@ def _back(day: date, count: int, unit: int) -> date:
         year, month = divmod(months, 12)
         return date(year, month + 1, min(day.day, 28))
     return day - timedelta(days=count * {_WEEK: 7, _WEEKEND: 7}.get(unit, 1))
-

@@ -96,9 +96,7 @@ def parse(text: str, speakers: Iterable[str] = (), now: datetime | None = None) 
     name = _language(folded)
     language = LANGUAGES[name]
     stop_words = STOP_WORDS | language.stop_words
-    content = [
-        word for word, plain in zip(asked, folded, strict=True) if plain not in stop_words and word not in names
-    ]
+    content = [word for word, plain in zip(asked, folded, strict=True) if plain not in stop_words and word not in names]
     phrase = asked_by_phrase(folded)
     terms = tuple(dict.fromkeys([phrase, *content] if phrase else content))[:MAX_CONTENT_WORDS]
     return Query(

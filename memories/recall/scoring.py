@@ -88,7 +88,8 @@ def key_pieces(vectors: TokenVectors, words: tuple[str, ...]) -> NDArray[np.intp
 def keys_by_piece(vectors: TokenVectors) -> Mapping[int, NDArray[np.intp]]:
     """Return by piece of an English word the pieces of the keys that it asks for. Cached."""
     words = ((vectors.id_of(word), keys) for word, keys in keys_by_word("en").items())
-    return {piece: key_pieces(vectors, keys) for piece, keys in words if piece is not None}
+    # A class that follows a Protocol is hashable.
+    return {piece: key_pieces(vectors, keys) for piece, keys in words if piece is not None}  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,23 +165,7 @@ def score(
     """
     texts = pack(pool.pieces)
     of_terms = [vectors.piece_ids(term) for term in query.terms]
-    slips = [
-        (pieces, kin_of(vectors, meant))
-        for term, pieces in zip(query.terms, of_terms, strict=True)
-        if len(pieces) > 1 and len(meant := vectors.meant_by(term))
-    ]
-    covered = coverage(
-        texts,
-        pool.neighbours,
-        np.concatenate([*of_terms, np.array([], np.uint16)]),
-        vectors.directions,
-        vectors.weights,
-        vectors.plain_forms,
-        slips=slips,
-        colon=vectors.id_of(":"),
-        keys=_keys(query, vectors, slips),
-        general=[pieces for term, pieces in zip(query.terms, of_terms, strict=True) if term in GENERAL],
-    )
+    covered = _covered(pool, query, texts, vectors, of_terms)
     marks = markers(vectors)  # type: ignore[arg-type]  # a class that follows a Protocol is hashable
     signs = _signs(pool, query, texts, vectors, marks, cosines, covered)
     parts = contributions(pool, query, texts, marks, cosines, covered, signs)
@@ -188,7 +173,9 @@ def score(
     if fusion is Fusion.SUM:
         fused = np.asarray(np.stack(list(parts.values())).sum(axis=0), np.float32)
         if candidates is not None and len(pool):
-            literal = functools.partial(share_held, wanted=[[pieces] for pieces in of_terms], continues=vectors.continues)
+            literal = functools.partial(
+                share_held, wanted=[[pieces] for pieces in of_terms], continues=vectors.continues
+            )
             read = _features(pool, query, texts, marks, candidates, cosines, covered, fused, parts, signs, literal, now)
             parts["ranker"] = np.zeros(len(pool), np.float32)
             parts["ranker"][read[0]] = gains(read[1])
@@ -208,6 +195,29 @@ def score(
     return Scores(fused, factor, adjust.apply(fused, factor), signals, parts, adjustments, read)
 
 
+def _covered(
+    pool: Pool, query: Query, texts: Texts, vectors: TokenVectors, of_terms: Sequence[NDArray[np.uint16]]
+) -> Coverage:
+    """Return the coverage of the query, whose terms have the pieces `of_terms`."""
+    slips = [
+        (pieces, kin_of(vectors, meant))
+        for term, pieces in zip(query.terms, of_terms, strict=True)
+        if len(pieces) > 1 and len(meant := vectors.meant_by(term))
+    ]
+    return coverage(
+        texts,
+        pool.neighbours,
+        np.concatenate([*of_terms, np.array([], np.uint16)]),
+        vectors.directions,
+        vectors.weights,
+        vectors.plain_forms,
+        slips=slips,
+        colon=vectors.id_of(":"),
+        keys=_keys(query, vectors, slips),
+        general=[pieces for term, pieces in zip(query.terms, of_terms, strict=True) if term in GENERAL],
+    )
+
+
 def kin_of(vectors: TokenVectors, pieces: NDArray[np.intp]) -> NDArray[np.intp]:
     """Return the pieces and all forms of their words."""
     return np.flatnonzero(np.isin(vectors.plain_forms, vectors.plain_forms[pieces]))
@@ -216,7 +226,7 @@ def kin_of(vectors: TokenVectors, pieces: NDArray[np.intp]) -> NDArray[np.intp]:
 def _keys(
     query: Query, vectors: TokenVectors, slips: Sequence[tuple[NDArray[np.uint16], NDArray[np.intp]]]
 ) -> list[tuple[NDArray[np.uint16], NDArray[np.intp]]]:
-    """Return the pieces of each term with those of the keys that it asks for; a misspelt word asks for what it means."""
+    """Return the pieces of each term with those of the keys that it, or the word that it may stand for, asks for."""
     by_piece = keys_by_piece(vectors)  # type: ignore[arg-type]  # a class that follows a Protocol is hashable
     asking = [(vectors.piece_ids(term), key_pieces(vectors, asked)) for term, asked in query.slots]  # type: ignore[arg-type]
     for pieces, meant in slips:
@@ -269,7 +279,9 @@ def _best(pool: Pool, fused: Floats) -> NDArray[np.intp]:
         signs={field.name.replace("_", " "): getattr(signs, field.name) for field in fields(signs)},
     )
     features["literal"] = literal(pack([pool.pieces[place] for place in pool.own[chosen].tolist()]))
-    features["age"] = np.log1p(np.maximum(_age_days([pool.rows[index].since for index in chosen], now, unknown=0.0), 0.0))
+    features["age"] = np.log1p(
+        np.maximum(_age_days([pool.rows[index].since for index in chosen], now, unknown=0.0), 0.0)
+    )
     return chosen, features
 
 
@@ -298,7 +310,7 @@ def _signs(
     alike = np.clip((alike - _SAME_QUESTION) / (1.0 - _SAME_QUESTION), 0.0, 1.0)
     if len(question := vectors.piece_ids(query.text.rstrip("?!. "))) >= _A_QUESTION:
         alike = np.maximum(alike, holds(texts, question.tolist(), vectors.continues)[pool.own])
-    idle = np.add.reduceat(marks.small_talk[texts.pieces], texts.starts) / lengths
+    idle = (np.add.reduceat(marks.small_talk[texts.pieces], texts.starts) / lengths).astype(np.float32)
     certain, close = closeness(query.periods, pool.rows)
     return Signs(
         exact=exact[pool.own],

@@ -15,10 +15,12 @@ from memories.recall.vocabulary import word_set
 
 _DATA = tomllib.loads(Path(__file__).with_name("slot_words.toml").read_text(encoding="utf-8"))
 _FILLERS = word_set(_DATA["fillers"])
-_PHRASES = {phrase: word for word, phrases in _DATA["phrases"].items() for phrase in phrases}
+_PHRASES: Mapping[str, str] = {phrase: word for word, phrases in _DATA["phrases"].items() for phrase in phrases}
 _LONGEST_PHRASE = 12
 # Words that ask for whatever fills a slot and name none: "the name of my landlord", "boss number please".
 GENERAL = word_set(_DATA["general"])
+
+
 @functools.cache
 def keys_by_word(language: str) -> Mapping[str, tuple[str, ...]]:
     """Return by word of a language the words of the keys that it asks for, the more likely first."""

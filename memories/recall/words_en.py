@@ -63,9 +63,9 @@ FORMS = {
 # Words of greetings, thanks and agreement; a text of these alone says nothing.
 SMALL_TALK = frozenset(
     """
-    hello hi hey hallo hola salut bonjour thanks thank you thx cheers please welcome bye goodbye good morning evening
-    night ok okay yes yeah no nope sure fine great nice cool perfect lovely wow haha lol hm hmm merry christmas happy new
-    year well so then and to a all the day there danke bitte gracias merci ciao see later
+    hello hi hey hallo hola salut bonjour thanks thank you thx cheers please welcome bye goodbye good morning
+    evening night ok okay yes yeah no nope sure fine great nice cool perfect lovely wow haha lol hm hmm merry
+    christmas happy new year well so then and to a all the day there danke bitte gracias merci ciao see later
     """.split()
 )
 
@@ -79,7 +79,7 @@ VOCABULARY = Vocabulary(
     forms={},  # FORMS and ASKS_WHEN
     times=time_table(
         """
-        month = january/jan february/feb march april/apr may june/jun july/jul august/aug september/sept october/oct november/nov december/dec
+        month = january february/feb march april may june july august september/sept october november december
         weekday = monday tuesday wednesday thursday friday saturday sunday
         season = spring summer autumn/fall winter
         day = today/tonight yesterday
@@ -100,4 +100,4 @@ VOCABULARY = Vocabulary(
     ),
 )
 # Verbs and names as well as months: they are months beside a number or after a word such as "in".
-OTHERS_TOO = frozenset({"may", "march", "jan"})
+OTHERS_TOO = frozenset({"may", "march"})
