@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memories.embedding import pack_pieces, token_vectors
-from memories.recall.pool import assemble
+from memories.recall.pool import CandidateRow, assemble
 from memories.recall.query import parse
 from memories.recall.scoring import Scores, reciprocal_rank, score
+from memories.types import Kind
 
 
 def scores(question: str, *said: tuple[str, str], others: int = 0) -> Scores:
@@ -60,6 +61,38 @@ def test_the_score_is_the_sum_and_independent_of_the_other_candidates() -> None:
     alone, among_others = (scores("what broke?", ("Ada", "The hub broke"), others=count) for count in (0, 3))
     assert alone.final[0] == pytest.approx(among_others.final[0])
     assert sum(values[0] for values in alone.added.values()) == pytest.approx(alone.fused[0])
+
+
+@pytest.mark.parametrize(
+    ("question", "key", "fact", "other"),
+    [
+        ("where do I work", "employer", "Is with Tayvolt Electrical", "work phone: Extension at work is 4417"),
+        ("were do i wrok", "employer", "Is with Tayvolt Electrical", "work phone: Extension at work is 4417"),
+        ("wie heißt meine Vermieterin", "landlady", "Frau Tschirner", "Die Vermieterin war wieder da"),
+        ("what do I do for a living", "occupation", "Electrician", "Sails for a living"),
+        ("name of the vet", "vet", "Dr Hemming", "pet name: The name of the cat is Fuse"),
+    ],
+)
+def test_the_fact_whose_key_is_asked_for_comes_before_what_shares_words(
+    question: str, key: str, fact: str, other: str
+) -> None:
+    pieces = [pack_pieces(token_vectors().piece_ids(text)) for text in (f"{key}: {fact}", other)]
+    rows = [CandidateRow(Kind.SEMANTIC, str(number), each, None, stale=False) for number, each in enumerate(pieces)]
+    alike = np.full(2, 0.4, np.float32)
+    now = datetime(2023, 6, 1, tzinfo=UTC)
+    found = score(assemble([], rows), parse(question), token_vectors(), cosines=alike, lexical=alike, now=now)
+    assert found.signals["slot"][0] > 1.5 * found.signals["slot"][1]
+    assert found.final[0] > found.final[1]
+
+
+@pytest.mark.parametrize(("question", "adds"), [("where did I live", [0.5, 0.0]), ("where do I live", [0.0, 0.0])])
+def test_what_was_true_before_counts_more_for_a_question_about_the_past(question: str, adds: list[float]) -> None:
+    row = CandidateRow(Kind.SEMANTIC, "a", pack_pieces(token_vectors().piece_ids("Lives here")), None, stale=False)
+    pool = assemble([], [row._replace(superseded=True), row._replace(id="b")])
+    alike = np.full(2, 0.4, np.float32)
+    now = datetime(2023, 6, 1, tzinfo=UTC)
+    found = score(pool, parse(question), token_vectors(), cosines=alike, lexical=alike, now=now)
+    assert found.signals["date"] == pytest.approx(adds)
 
 
 @given(st.permutations(range(5)))
