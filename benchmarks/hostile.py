@@ -127,7 +127,7 @@ def functions() -> dict[str, Read]:
         "extractor": _extracted,
         "responder": _answered,
         "planner": _planned,
-        "query.parse": lambda text: query.parse(text, ("Ana Lee", "Rex")),
+        "query.parse": lambda text: query.parse(text, ("Ana Lee", "Rex"), _NOW),
         "token_vectors": lambda text: token_vectors().piece_ids(text),
         "markup.booleans_in_words": markup.booleans_in_words,
         "markup.initials": markup.initials,

@@ -21,8 +21,8 @@ from memories.words import is_unspaced, spaced
 # A long message is a valid query; this many distinct words convey its topic (the encoder reads 256 word pieces).
 MAX_CONTENT_WORDS = 64
 
-# Further words of keys that a query asks for are neither searched nor matched.
-MAX_KEY_WORDS = 12
+# Further words of keys that a query asks for are not searched for; each costs a lookup.
+MAX_KEY_WORDS = 6
 LANGUAGES: Mapping[str, Vocabulary] = {
     "en": words_en.VOCABULARY,
     "de": words_de.VOCABULARY,
