@@ -248,10 +248,7 @@ def _features(
     literal: Callable[[Texts], Floats],
     now: datetime,
 ) -> tuple[NDArray[np.intp], dict[str, Floats]]:
-def _best(pool: Pool, fused: Floats) -> NDArray[np.intp]:
-    """Return the candidates that the ranker reads, best first, of equal ones the first by id."""
-    least = np.partition(fused, -READ)[-READ] if len(fused) > READ else -np.inf
-    within = np.flatnonzero(fused >= least)
+    """Return the candidates that the ranker reads, by index, and their features."""
     chosen = _best(pool, fused)
     lengths = np.diff(np.append(texts.starts, len(texts.pieces)))
     asks = texts.any_of(marks.question)
