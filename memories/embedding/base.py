@@ -139,7 +139,7 @@ class BundledModel:
 MINILM = BundledModel(
     "minilm-l6-memory-int8-onnx",
     (
-        ("model.onnx", "78de9f706d689a4db5f6fcba7ba8ed0d6cf5bc84640047b3fa05d927d2f012c3"),
+        ("model.onnx", "d69cc4419105f312e0eb8200cdfa0b0b35b126c9090348b15e4f43adae531a7e"),
         ("tokenizer.json", "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"),
     ),
 )

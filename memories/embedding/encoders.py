@@ -116,7 +116,7 @@ class MiniLM:
     """
 
     # The last number counts the changes of the model, and of the texts that are encoded.
-    name = "minilm-l6-memory-int8-3"
+    name = "minilm-l6-memory-int8-4"
     dimensions = EMBEDDING_DIMENSIONS
 
     def __init__(self, threads: int = 1) -> None:

@@ -148,7 +148,7 @@ class Weights:
     exact: float = 0.6
     slot: float = 3.0
     idle: float = 1.5
-    ranker: float = 0.5
+    ranker: float = 1.0
     coverage_power: float = 3.0
 
 
