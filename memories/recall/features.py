@@ -22,6 +22,9 @@ Flags = NDArray[np.bool_]
 
 _CENTER = 4  # the column of the item itself in Pool.neighbours
 _FIRST, _TENTH = 5, 10
+# Values as close as this count as equal, so that the adjustments decide between candidates that are alike, not the trees.
+_SLACK, _SLACK_OF_SUM = 0.02, 0.1
+_ALIKE = 0.95  # so do texts of this cosine
 
 
 def describe(
@@ -60,8 +63,8 @@ def describe(
         "session best": best_of_session[pool.session][chosen],
         "session size": np.log1p(in_session[pool.session])[chosen],
         **{name: values[chosen] for name, values in beside.items()},
-        "like best": close[:, 0],
-        "like first": close.mean(axis=1),
+        "like best": close[:, 0].clip(max=_ALIKE),
+        "like first": close.clip(max=_ALIKE).mean(axis=1),
         "episode": (kinds == Kind.EPISODIC)[chosen],
         "fact": (kinds == Kind.SEMANTIC)[chosen],
         "playbook": (kinds == Kind.PROCEDURAL)[chosen],
@@ -77,8 +80,8 @@ def describe(
     of_query = _of_query(query, float((kinds == Kind.EPISODIC).mean()), cosines)
     columns |= {name: np.full(len(chosen), value, np.float32) for name, value in of_query.items()}
     columns |= {name: values[chosen] for name, values in signs.items()}
-    columns["slot gap"] = signs["slot"].max(initial=0.0) - signs["slot"][chosen]
-    columns["slot rank"] = np.log1p(_rank(signs["slot"]))[chosen]
+    columns["slot gap"] = _gap(signs["slot"], _SLACK)[chosen]
+    columns["slot rank"] = np.log1p(_rank(signs["slot"], _SLACK))[chosen]
     columns["slot named"] = covered.slot_named[chosen]
     return {name: np.asarray(column, np.float32) for name, column in columns.items()}
 
@@ -95,9 +98,10 @@ def _compared(chosen: NDArray[np.intp], cosines: Floats, covered: Coverage, fuse
     }
     columns: dict[str, NDArray[Any]] = {}
     for name, values in signals.items():
+        slack = _SLACK_OF_SUM if name == "fused" else _SLACK
         columns[name] = values[chosen]
-        columns[f"{name} gap"] = values.max(initial=0.0) - values[chosen]
-        columns[f"{name} rank"] = np.log1p(_rank(values))[chosen]
+        columns[f"{name} gap"] = _gap(values, slack)[chosen]
+        columns[f"{name} rank"] = np.log1p(_rank(values, slack))[chosen]
     return columns
 
 
@@ -133,6 +137,11 @@ def _beside(pool: Pool, cosines: Floats) -> dict[str, Floats]:
     }
 
 
-def _rank(values: Floats) -> NDArray[np.intp]:
-    """Return the rank of each value from 0, the highest first; equal values share the better rank."""
-    return len(values) - np.searchsorted(np.sort(values), values, side="right")
+def _gap(values: NDArray[Any], slack: float) -> NDArray[Any]:
+    """Return how much more than `slack` each value is below the highest."""
+    return (values.max(initial=0.0) - slack - values).clip(min=0.0)
+
+
+def _rank(values: NDArray[Any], slack: float) -> NDArray[np.intp]:
+    """Return for each value how many are higher by more than `slack`."""
+    return len(values) - np.searchsorted(np.sort(values), values + slack, side="right")
