@@ -17,8 +17,8 @@ from memories.management.commands.eval_recall import measure
 
 SETS = Path(evaluation.__file__).parent / "sets"
 FLOORS = {
-    "everyday": {"recall@1": 0.65, "recall@5": 0.91, "recall@10": 0.93, "mrr": 0.79},
-    "persona": {"recall@1": 0.29, "recall@5": 0.58, "recall@10": 0.75, "mrr": 0.48},
+    "everyday": {"recall@1": 0.75, "recall@5": 0.94, "recall@10": 0.95, "mrr": 0.86},
+    "persona": {"recall@1": 0.41, "recall@5": 0.67, "recall@10": 0.76, "mrr": 0.58},
 }
 
 
