@@ -22,7 +22,7 @@ Flags = NDArray[np.bool_]
 
 _CENTER = 4  # the column of the item itself in Pool.neighbours
 _FIRST, _TENTH = 5, 10
-# Values as close as this count as equal, so that the adjustments decide between candidates that are alike, not the trees.
+# Values as close as this count as equal, so that adjustments, not the trees, decide between candidates that are alike.
 _SLACK, _SLACK_OF_SUM = 0.02, 0.1
 _ALIKE = 0.95  # so do texts of this cosine
 
@@ -139,7 +139,8 @@ def _beside(pool: Pool, cosines: Floats) -> dict[str, Floats]:
 
 def _gap(values: NDArray[Any], slack: float) -> NDArray[Any]:
     """Return how much more than `slack` each value is below the highest."""
-    return (values.max(initial=0.0) - slack - values).clip(min=0.0)
+    beyond: NDArray[Any] = values.max(initial=0.0) - slack - values
+    return beyond.clip(min=0.0)
 
 
 def _rank(values: NDArray[Any], slack: float) -> NDArray[np.intp]:

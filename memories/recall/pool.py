@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memories.constants import EMBEDDING_DIMENSIONS
-from memories.embedding import Floats, dequantize_many
+from memories.embedding.base import Floats, dequantize_many
 from memories.recall.adjust import NEIGHBOURS, WINDOW_AROUND
 from memories.types import Kind, Status, Turns
 

@@ -22,8 +22,6 @@ from proof.baseline import has_moved
 from proof.marks import Exposure
 from proof.world import Persona
 
-_EPISODE_ID = 3  # index of the episode id in a memories.recall.pool.Turn
-
 
 @attack("recall: the words of others", weight=14)
 def words_of_others(attempt: Attempt) -> None:
@@ -104,14 +102,13 @@ def loaded(attempt: Attempt) -> None:
     aim = attempt.aim()
     request = _request(attempt, aim)
     ids = {kind: [each.id for each in aim.victim.planted if each.kind is kind] for kind in ALL_KINDS}
-    turns, rows = load(aim.who, request, ids)
-    got = [str(turn[_EPISODE_ID]) for turn in turns if turn[_EPISODE_ID]] + [row.id for row in rows]
-    attempt.scan(aim.attacker, got)
-    if turns and not got:
+    pool = load(aim.who, request, ids)
+    attempt.scan(aim.attacker, [row.id for row in pool.rows])
+    if len(pool.pieces) > len(pool):
         attempt.found(aim.attacker, aim.victim.number, Exposure.TEXT)  # texts around a hit, without its id
     shared = attempt.chance.choice(attempt.world.companies).shared
-    _, rows = load(aim.who, request, {each.kind: [each.id] for each in shared})
-    attempt.scan(aim.attacker, [row.id for row in rows])
+    pool = load(aim.who, request, {each.kind: [each.id] for each in shared})
+    attempt.scan(aim.attacker, [row.id for row in pool.rows])
 
 
 @attack("load step: texts of foreign ids", weight=6, tests=Target.DATABASE_GUARD)
