@@ -5,7 +5,7 @@
     MEMORYHUB_JOBS=off PYTHONPATH=. python memories/recall/training/train.py memories/recall/trees.npz
 
 The database and the folder must be new. Every question is asked through the product, as `eval_recall` does, and what the
-ranker would read of it is an example. Takes about ten minutes, nearly all of them for the recalls.
+ranker would read of it is an example. Takes a minute or two, nearly all of it for the recalls.
 """
 
 from __future__ import annotations
