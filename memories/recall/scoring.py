@@ -182,7 +182,7 @@ def score(
             fused = fused + parts["ranker"]
     else:
         fused = reciprocal_rank({"lexical": lexical, "meaning": cosines, "coverage": covered.own + covered.before})
-    adjustments = _adjustments(pool, now)
+    adjustments = _adjustments(pool, now, query.asks_past)
     factor = adjust.bounded(adjustments)
     signals = {
         "cosine": cosines,
@@ -368,9 +368,13 @@ def _session_means(pool: Pool, cosines: Floats) -> Floats:
     return means.astype(np.float32)
 
 
-def _adjustments(pool: Pool, now: datetime) -> adjust.Parts:
+def _adjustments(pool: Pool, now: datetime, asks_past: bool) -> adjust.Parts:  # noqa: FBT001 - of the query
+    """Return the factors. What is superseded counts as stale, unless the query asks about the past."""
     rows, present = pool.rows, f"{now.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
-    overdue = [row.review_after is not None and row.review_after <= present for row in rows]
+    overdue = [
+        (row.review_after is not None and row.review_after <= present) or (row.superseded and not asks_past)
+        for row in rows
+    ]
     return adjust.parts(
         age_days=_age_days([row.aged_from for row in rows], now, unknown=0.0),
         use_count=np.array([row.use_count for row in rows], np.float32),
