@@ -7,6 +7,8 @@ from datetime import timedelta
 # Dimensions of the bundled encoder (models/minilm-l6-memory-int8-onnx/README.md). An int8 value is the float times 127.
 EMBEDDING_DIMENSIONS = 384
 VECTOR_SCALE = 127.0
+# The place of a turn: this times the number of its session, plus its sequence there, as one sortable integer.
+SESSION_STRIDE = 1 << 40
 
 # Text limits, in characters. A message of a few pages is normal; a megabyte is a mistake or an attack.
 MAX_MESSAGE_CHARACTERS = 32_000

@@ -297,15 +297,14 @@ class TurnsRequest:
 class Turns:
     """The episodes that a search could find among the principal's own, as arrays, so that recall scores without rows.
 
-    `place` orders the episodes by session and sequence: `session_stride` times the number of the session in `sessions`
-    (by the bytes of its id) plus the sequence. `visible` are indices by ascending place, `hits` those that were found.
-    All other columns are by index: hex ids, vectors, word pieces as stored, speaker, time ("YYYY-MM-DD HH:MM:SS", UTC).
+    `place` orders the episodes by session and sequence (SESSION_STRIDE in constants.py); `sessions` has the number of a
+    session by the bytes of its id. `visible` are indices by ascending place, `hits` those that were found. All other
+    columns are by index: hex ids, vectors, word pieces as stored, speaker, time ("YYYY-MM-DD HH:MM:SS", UTC).
     """
 
     place: NDArray[np.int64]
     visible: NDArray[np.intp]
     hits: NDArray[np.intp]
-    session_stride: int
     sessions: Mapping[bytes, int]
     ids: Sequence[str]
     vectors: NDArray[np.float32]

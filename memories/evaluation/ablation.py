@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from memories.constants import EMBEDDING_DIMENSIONS
 from memories.embedding import token_vectors
 from memories.recall import adjust
-from memories.recall.adjust import NEIGHBOURS, WINDOW_AROUND
+from memories.recall.adjust import NEIGHBOURS, SIGNALS, WINDOW_AROUND
 from memories.recall.pipeline import Run
 from memories.recall.pool import Pool
 from memories.recall.scoring import Fusion, Scores, score
@@ -25,11 +25,6 @@ Variant = Callable[[Run], tuple[Pool, Scores]]
 
 _CENTER = -WINDOW_AROUND[0]
 _WINDOWS = ("words", "words_before", "words_around")
-# The parts of the sum; `Scores.added` has them in this order.
-SIGNALS = (
-    *("meaning", *_WINDOWS, "session", "alone", "speaker", "answers", "first_person"),
-    *("date", "when", "exact", "slot", "idle", "ranker"),
-)
 _ADJUSTMENTS = ("age", "use", "outcome", "catalog", "stale")
 
 

@@ -11,7 +11,7 @@ than .01 on conversations. Do not tune them on a benchmark.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -153,6 +153,8 @@ class Weights:
 
 
 RECIPE = Weights()
+# The parts of the sum, in its order.
+SIGNALS = tuple(field.name for field in fields(Weights) if field.name != "coverage_power")
 
 # Late interaction covers the item, the turns up to it, and the turns around it; first and last offset in turns.
 WINDOW_BEFORE = (-2, 0)

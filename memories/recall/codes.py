@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memories.recall.late_interaction import Texts
-from memories.recall.vocabulary import fold
+from memories.recall.vocabulary import fold, word_set
 
 MAX_CODES = 8
 _MAX_CHARACTERS, _LONGEST = 4_000, 80
@@ -26,12 +26,12 @@ _YEAR = re.compile(r"(?:19|20)\d\d(?:er|s)?")
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th|s|er|ers|o|a|º|ª|x|am|pm|h)")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _VERSION = re.compile(r"v?(\d+(?:\.\d+)+)")
-_UNITS = frozenset(
+_UNITS = word_set(
     """
     mg g kg km m cm mm ml cl l gb mb kb tb hz khz mhz ghz w kw kwh v a mah bar psi rpm mph kmh knots inch inches feet ft
     mile miles pound pounds lb lbs oz euro euros dollar dollars percent degrees litre litres liter liters gram grams
     kilo kilos metre metres meter meters watt watts volt volts
-    """.split()
+    """
 )
 _SHORTEST_NUMBER = 3
 

@@ -40,10 +40,10 @@ def describe(
     marked: Mapping[str, NDArray[Any]],
     signs: Mapping[str, Floats],
 ) -> dict[str, Floats]:
-    """Return the features of the `chosen` candidates by name, in the order that the trees were trained with.
+    """Return the features of the `chosen` candidates by name,.
 
     `fused` is the sum of the signals and `added` holds its parts; `marked` and `signs` hold what the texts of the
-    candidates say. The features of `signs` and those after them are younger than the first trees, which read none.
+    candidates say.
     """
     rows = [pool.rows[index] for index in chosen.tolist()]
     kinds = np.array([row.kind for row in pool.rows])

@@ -199,8 +199,8 @@ def _score(
     vectors = pool.vectors(len(meaning.vector))
     cosines = vectors @ meaning.vector
     if meaning.stood_in:  # what is re-embedded already has its former vector in the index alone
-        for index, row in enumerate(pool.rows):
-            if row.vector is None and index >= len(pool.known_vectors):
+        for index in range(len(pool.known_vectors), len(pool)):
+            if (row := pool.rows[index]).vector is None:
                 cosines[index] = found.dense.get(row.id, 0.0)
     lexical = np.array([found.lexical.get(row.id, 0.0) for row in pool.rows], np.float32)
     ranked = vectors if meaning.encoder == bundled_encoder_name() else None

@@ -16,7 +16,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from memories.constants import EMBEDDING_DIMENSIONS
+from memories.constants import EMBEDDING_DIMENSIONS, SESSION_STRIDE
 from memories.embedding.base import Floats, dequantize_many
 from memories.recall.adjust import NEIGHBOURS, WINDOW_AROUND
 from memories.types import Kind, Status, Turns
@@ -24,8 +24,6 @@ from memories.types import Kind, Status, Turns
 Integers = NDArray[np.intp]
 Moment = str | None
 
-# Combines session and sequence into one sortable integer.
-_SESSION_STRIDE = 1 << 40
 _MOMENT_CHARACTERS = 19
 
 
@@ -108,7 +106,7 @@ def assemble(turns: Sequence[Turn], alone: Sequence[CandidateRow]) -> Pool:
     numbers: dict[str, int] = {}
     of_session = np.array([numbers.setdefault(turn[0], len(numbers)) for turn in turns], np.int64)
     is_candidate = np.array([turn[3] is not None for turn in turns], np.bool_)
-    places = of_session * _SESSION_STRIDE + np.array([turn[1] for turn in turns], np.int64)
+    places = of_session * SESSION_STRIDE + np.array([turn[1] for turn in turns], np.int64)
     # A turn may be loaded both as a candidate and as a neighbour of another; the candidate row is kept.
     order = np.lexsort((~is_candidate, places))
     places = places[order]
@@ -159,7 +157,7 @@ def surround(
     themselves = len(used) + np.arange(len(alone))
     alone_neighbours = np.full((len(alone), len(offsets)), -1, np.intp)
     alone_neighbours[:, -WINDOW_AROUND[0]] = themselves
-    _, session = np.unique(places[chosen] // known.session_stride, return_inverse=True)
+    _, session = np.unique(places[chosen] // SESSION_STRIDE, return_inverse=True)
     known_rows, late_rows = _parted(numbers[chosen], of_known)
     known_texts, late_texts = _parted(numbers[used], of_known)
     pieces = known.pieces
@@ -183,7 +181,7 @@ def _place(known: Turns, fresh: dict[bytes, int], turn: Turn) -> int:
     number = known.sessions.get(session)
     if number is None:
         number = fresh.setdefault(session, -1 - len(fresh))
-    return number * known.session_stride + turn[1]
+    return number * SESSION_STRIDE + turn[1]
 
 
 def _parted(numbers: Integers, of_known: int) -> tuple[Integers, Integers]:
@@ -218,6 +216,11 @@ def hex_of(id_: str | UUID) -> str:
 def moment_of(stored: str | None) -> Moment:
     """Cut a stored time after the seconds; the rest is a fraction, or an offset of zero."""
     return stored[:_MOMENT_CHARACTERS] if stored else None
+
+
+def stamps(moments: Iterable[Moment]) -> NDArray[np.datetime64]:
+    """Return moments in seconds, NaT where unknown."""
+    return np.array([moment or "NaT" for moment in moments], "datetime64[s]")
 
 
 def _episode(turn: Turn) -> CandidateRow:

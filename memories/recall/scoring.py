@@ -9,7 +9,7 @@ or names a time is derived from stored word pieces, because thousands of candida
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -24,7 +24,7 @@ from memories.recall.codes import holds, share_held, spellings
 from memories.recall.features import describe
 from memories.recall.late_interaction import Coverage, Texts, coverage, pack
 from memories.recall.periods import closeness
-from memories.recall.pool import Moment, Pool
+from memories.recall.pool import Moment, Pool, stamps
 from memories.recall.query import Query
 from memories.recall.ranker import READ, gains
 from memories.recall.slot_words import GENERAL, keys_by_word
@@ -173,12 +173,15 @@ def score(
     if fusion is Fusion.SUM:
         fused = np.asarray(np.stack(list(parts.values())).sum(axis=0), np.float32)
         if candidates is not None and len(pool):
-            literal = functools.partial(
-                share_held, wanted=[[pieces] for pieces in of_terms], continues=vectors.continues
-            )
-            read = _features(pool, query, texts, marks, candidates, cosines, covered, fused, parts, signs, literal, now)
+            chosen, features = _features(pool, query, texts, marks, candidates, cosines, covered, fused, parts, signs)
+            rows, places = [pool.rows[index] for index in chosen], pool.own[chosen].tolist()
+            own = pack([pool.pieces[place] for place in places])
+            features["literal"] = share_held(own, [[pieces] for pieces in of_terms], vectors.continues)
+            ages = _age_days([row.since for row in rows], now, unknown=0.0)
+            features["age"] = np.log1p(np.maximum(ages, 0.0))
+            read = chosen, features
             parts["ranker"] = np.zeros(len(pool), np.float32)
-            parts["ranker"][read[0]] = gains(read[1])
+            parts["ranker"][chosen] = gains(features)
             fused = fused + parts["ranker"]
     else:
         fused = reciprocal_rank({"lexical": lexical, "meaning": cosines, "coverage": covered.own + covered.before})
@@ -245,8 +248,6 @@ def _features(
     fused: Floats,
     parts: Mapping[str, Floats],
     signs: Signs,
-    literal: Callable[[Texts], Floats],
-    now: datetime,
 ) -> tuple[NDArray[np.intp], dict[str, Floats]]:
     """Return the candidates that the ranker reads, by index, and their features."""
     chosen = _best(pool, fused)
@@ -274,10 +275,6 @@ def _features(
         added=parts,
         marked=marked,
         signs={field.name.replace("_", " "): getattr(signs, field.name) for field in fields(signs)},
-    )
-    features["literal"] = literal(pack([pool.pieces[place] for place in pool.own[chosen].tolist()]))
-    features["age"] = np.log1p(
-        np.maximum(_age_days([pool.rows[index].since for index in chosen], now, unknown=0.0), 0.0)
     )
     return chosen, features
 
@@ -371,8 +368,10 @@ def _session_means(pool: Pool, cosines: Floats) -> Floats:
 def _adjustments(pool: Pool, now: datetime, asks_past: bool) -> adjust.Parts:  # noqa: FBT001 - of the query
     """Return the factors. What is superseded counts as stale, unless the query asks about the past."""
     rows, present = pool.rows, f"{now.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
-    overdue = [
-        (row.review_after is not None and row.review_after <= present) or (row.superseded and not asks_past)
+    stale = [
+        row.stale
+        or (row.review_after is not None and row.review_after <= present)
+        or (row.superseded and not asks_past)
         for row in rows
     ]
     return adjust.parts(
@@ -382,7 +381,7 @@ def _adjustments(pool: Pool, now: datetime, asks_past: bool) -> adjust.Parts:  #
         failures=np.array([row.failures for row in rows], np.float32),
         success_age_days=_age_days([row.last_success_at for row in rows], now, unknown=np.inf),
         catalog=np.array([row.kind is Kind.CATALOG for row in rows], np.bool_),
-        stale=np.array([row.stale for row in rows], np.bool_) | np.array(overdue, np.bool_),
+        stale=np.array(stale, np.bool_),
     )
 
 
@@ -396,7 +395,7 @@ def _month_and_year(moments: Sequence[Moment]) -> tuple[NDArray[np.int64], NDArr
 
 def _age_days(moments: Sequence[Moment], now: datetime, *, unknown: float) -> Floats:
     """Return the days from each moment to `now`; `unknown` where there is no moment."""
-    stamps = np.array([moment or "NaT" for moment in moments], "datetime64[s]")
+    known = stamps(moments)
     present = np.datetime64(now.astimezone(UTC).replace(tzinfo=None), "s")
-    days = (present - stamps).astype(np.float64) / _SECONDS_PER_DAY
-    return np.where(np.isnat(stamps), unknown, days).astype(np.float32)
+    days = (present - known).astype(np.float64) / _SECONDS_PER_DAY
+    return np.where(np.isnat(known), unknown, days).astype(np.float32)

@@ -14,15 +14,10 @@ from memories.constants import DEFAULT_RECALL_LIMIT
 from memories.management.member_command import MemberCommand, number
 from memories.models import RecallTrace
 from memories.recall import recording
+from memories.recall.adjust import SIGNALS
 from memories.recall.pipeline import recall
 from memories.types import ALL_KINDS, Kind, Recall, Recalled, Status
 from tenants.principal import Principal
-
-# The signals of the recipe in the order of display.
-SIGNALS = (
-    "meaning", "words", "words_before", "words_around", "session", "alone", "speaker", "answers", "first_person",
-    "date", "when", "exact", "slot", "idle", "ranker",
-)  # fmt: skip
 
 
 class Command(MemberCommand):

@@ -124,7 +124,6 @@ def start_over(connection: sqlite3.Connection, encoder: str) -> None:
 
 
 _WORD = re.compile(r"\w+")
-_MOMENT_CHARACTERS = 19
 
 
 @contextmanager
@@ -278,8 +277,8 @@ def _insert(
 
 
 def _turn(turn: TurnDocument) -> tuple[bytes, bytes, int, str, str]:
-    moment = turn.happened_at.astimezone(UTC).isoformat(" ", "seconds")[:_MOMENT_CHARACTERS]
-    return turn.pieces, turn.session_id.bytes, turn.sequence, turn.speaker, moment
+    moment = turn.happened_at.astimezone(UTC)
+    return turn.pieces, turn.session_id.bytes, turn.sequence, turn.speaker, f"{moment:%Y-%m-%d %H:%M:%S}"
 
 
 def _drop_words(connection: sqlite3.Connection, tables: Tables, place: int) -> None:

@@ -8,18 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memories.constants import SESSION_STRIDE
 from memories.embedding import Floats
 from memories.types import Turns, TurnsRequest
 
-# Combines session and sequence into one sortable integer.
-SESSION_STRIDE = 1 << 40
-Cell = TypeVar("Cell")
 # place, whether it is stale, pieces, session, sequence, speaker, moment; None from the session on for other rows
 TurnRow = tuple[int, int, bytes | None, bytes | None, int | None, str | None, str | None]
 
@@ -88,7 +85,6 @@ class TurnColumns:
             place=self.place,
             visible=self.order[visible[self.order]],
             hits=found,
-            session_stride=SESSION_STRIDE,
             sessions=self.sessions,
             ids=self.ids,
             vectors=vectors,

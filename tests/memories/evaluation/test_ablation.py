@@ -8,8 +8,9 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from memories.evaluation.ablation import SIGNALS, VARIANTS, variants
+from memories.evaluation.ablation import VARIANTS, variants
 from memories.recall import adjust
+from memories.recall.adjust import SIGNALS
 from memories.recall.pipeline import Run, run
 from memories.recall.pool import CandidateRow
 from memories.recall.request import checked
