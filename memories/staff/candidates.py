@@ -47,7 +47,7 @@ FACTORS: Mapping[str, tuple[str, str]] = {
     "use": (gettext_lazy("Use"), gettext_lazy("How often it was recalled")),
     "outcome": (gettext_lazy("Outcome"), gettext_lazy("How often a how-to worked")),
     "catalog": (gettext_lazy("Shared"), gettext_lazy("Entries of the catalog go behind what is the member's own")),
-    "stale": (gettext_lazy("Stale"), gettext_lazy("Nobody confirmed it in time")),
+    "stale": (gettext_lazy("Stale"), gettext_lazy("Nobody confirmed it in time, or a newer one replaced it")),
 }
 CUTS: Mapping[Cut, str] = {
     Cut.NO: gettext_lazy("given out"),
