@@ -177,7 +177,8 @@ def score(
             rows, places = [pool.rows[index] for index in chosen], pool.own[chosen].tolist()
             own = pack([pool.pieces[place] for place in places])
             features["literal"] = share_held(own, [[pieces] for pieces in of_terms], vectors.continues)
-            ages = _age_days([row.since for row in rows], now, unknown=0.0)
+            # In whole days: the trees ask whether it is from this moment, and a second later would answer otherwise.
+            ages = np.floor(_age_days([row.since for row in rows], now, unknown=0.0))
             features["age"] = np.log1p(np.maximum(ages, 0.0))
             read = chosen, features
             parts["ranker"] = np.zeros(len(pool), np.float32)

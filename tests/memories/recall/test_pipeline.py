@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import pytest
@@ -12,7 +12,7 @@ from pytest_django import DjangoAssertNumQueries
 from memories.constants import EMBEDDING_DIMENSIONS
 from memories.embedding import encoder_name
 from memories.errors import InvalidInput
-from memories.models import Fact, RecallTrace
+from memories.models import Episode, Fact, RecallTrace
 from memories.recall import recording
 from memories.recall.pipeline import recall, recall_among, recall_and_keep, run
 from memories.recall.request import checked
@@ -230,6 +230,20 @@ def test_playbooks_that_worked_go_first_and_those_that_failed_last(principal: Pr
             record_outcome(principal, playbook_id=chosen.memory_id, success=success)
     found = recall(principal, "the hub shows E31, how do I reset it?", types={Kind.PROCEDURAL}).items
     assert [ids[item.id] for item in found] == ["white", "black", "blue", "red"]
+
+
+def test_a_moment_later_the_ranker_says_the_same(principal: Principal, say: Say) -> None:
+    say("Where did I put the spare key?", "The spare key hangs in the shed behind the house", "Soup for lunch")
+    fact = remember_fact(principal, text="Keeps a spare key in the shed", key="spare_key")
+    remember_playbook(principal, title="Fetch the spare key", trigger="when locked out", steps=["go to the shed"])
+    written = Fact.objects.get(pk=fact.memory_id).learned_at
+    Episode.objects.update(happened_at=written)
+    said = []
+    for seconds in (0, 1, 30):
+        request = checked(principal, "where is the spare key?", now=written + timedelta(seconds=seconds))
+        ran = run(principal, request)
+        said.append(dict(zip((row.id for row in ran.pool.rows), ran.scores.added["ranker"].tolist(), strict=True)))
+    assert said[0] == said[1] == said[2]
 
 
 def test_asking_again_recalls_the_fact_and_no_earlier_asking(principal: Principal) -> None:
