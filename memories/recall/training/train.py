@@ -48,7 +48,9 @@ def examples() -> list[tuple[float, dict[str, np.ndarray], np.ndarray]]:
     from memories.evaluation.cases import Form, Half, of_half, parse_cases
     from memories.evaluation.runner import run
     from memories.importing.conversations import read_json
+    from memories.recall import scoring
 
+    scoring.gains = lambda _features: 0.0  # the shipped trees may read features that are gone
     cases, weights, found = [], {}, []
     for folder, form, half, weight in SOURCES:
         read = [case for file in sorted(folder.glob("*.json")) for case in parse_cases(read_json(file), Form(form))]
