@@ -18,6 +18,28 @@ SERIOUS = ("serious", "critical")
 _TELL = """document.addEventListener("securitypolicyviolation", (event) => console.error(
     `${event.violatedDirective} ${event.sourceFile}:${event.lineNumber} ${event.target?.outerHTML?.slice(0, 200)}`));"""
 
+# A phone's browser zooms out of a page that is too wide, so `innerWidth` grows with it; its screen does not.
+_TOO_WIDE = "document.documentElement.scrollWidth > Math.min(innerWidth, screen.width)"
+# Words that do not fit: behind an edge, in a field, in a choice. A title tells them, a clamp of lines is meant.
+_CUT = """() => {
+    const pen = document.createElement("canvas").getContext("2d");
+    const isCut = (each) => {
+        const style = getComputedStyle(each);
+        const words = each.matches("select") ? each.selectedOptions[0]?.text : each.value ? "" : each.placeholder;
+        if (words) {
+            pen.font = style.font;
+            const room = each.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+            return pen.measureText(words).width > room + 1;
+        }
+        const isTold = each.closest("[title]") || style.webkitLineClamp !== "none";
+        return style.overflowX !== "visible" && !/auto|scroll/.test(style.overflowX) && each.innerText
+            && each.scrollWidth > each.clientWidth + 1 && !isTold;
+    };
+    const isShown = (each) => each.checkVisibility({ visibilityProperty: true }) && each.clientWidth > 2;
+    return [...document.querySelectorAll("body *")].filter((each) => isShown(each) && isCut(each))
+        .map((each) => each.outerHTML.slice(0, 160));
+}"""
+
 
 def everything(member: Membership) -> Place:
     """A tenant with something of everything, and `member` on the platform's staff."""
@@ -38,14 +60,24 @@ def staff_pages(place: Place) -> list[str]:
     return [*found, reverse("admin:password_change_done"), "/admin/memories/nothing/"]
 
 
+def language_of(*, dark: bool, phone: bool) -> str:
+    """A language for each look, so that all are seen; empty: English."""
+    return "es" if dark else "de" if phone else ""
+
+
 def faults_of(page: Page, address: str) -> list[str]:
-    """What axe finds that is serious on the page that is open, and whether it is wider than the window."""
-    return serious_in(page, address) + too_wide(page, address)
+    """What axe finds that is serious on the page that is open, and what does not fit."""
+    return serious_in(page, address) + unfit_in(page, address)
+
+
+def unfit_in(page: Page, address: str) -> list[str]:
+    """Whether the page that is open is wider than the window, and each text on it that is cut."""
+    return too_wide(page, address) + [f"{address}: cut: {each}" for each in page.evaluate(_CUT)]
 
 
 def too_wide(page: Page, address: str) -> list[str]:
     """Whether the page that is open is wider than the window."""
-    wide = page.evaluate("document.documentElement.scrollWidth > innerWidth")
+    wide = page.evaluate(_TOO_WIDE)
     return [f"{address}: wider than the window"] if wide else []
 
 

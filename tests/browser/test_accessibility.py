@@ -15,7 +15,7 @@ from tenants.principal import SYSTEM, Role
 from tenants.principals import reading_principal
 from tests.browser.conftest import Browse, OpenPage
 from tests.browser.member_pages import member_pages
-from tests.browser.staff_pages import faults_of, open_each, serious_in, too_wide
+from tests.browser.staff_pages import faults_of, open_each, serious_in, unfit_in
 from tests.factories import make_membership, own_principal
 from tests.memories.chat.addresses import owned_addresses
 from tests.memories.chat.lives import live
@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.mark.parametrize(("dark", "phone"), [(False, False), (True, True)])
-def test_axe_finds_nothing_and_no_page_is_too_wide(
+def test_axe_finds_nothing_and_every_page_fits(
     open_page: OpenPage, member: Membership, dark: bool, phone: bool
 ) -> None:
     life = live(own_principal(member))
@@ -56,12 +56,12 @@ def test_axe_finds_nothing_before_a_sign_in_nor_where_nothing_is_yet(
     assert found + open_each(open_page(dark=dark, phone=phone), empty) == []
 
 
-def test_no_page_is_wider_than_a_phone_in_german(open_page: OpenPage, browse: Browse, member: Membership) -> None:
+def test_every_page_fits_a_phone_in_german(open_page: OpenPage, browse: Browse, member: Membership) -> None:
     page, nobody = open_page(phone=True), browse(phone=True)
     User.objects.filter(pk=member.user_id).update(language="de")
     nobody.set_extra_http_headers({"Accept-Language": "de"})
     pages = member_pages(member)
-    assert open_each(page, pages, too_wide) + open_each(nobody, pages, too_wide) == []
+    assert open_each(page, pages, unfit_in) + open_each(nobody, pages, unfit_in) == []
 
 
 def test_axe_finds_nothing_serious_in_what_opens(open_page: OpenPage, member: Membership) -> None:

@@ -7,7 +7,8 @@ from playwright.sync_api import expect
 
 from memories.services.facts.remember import remember_fact
 from tenants.models import Membership
-from tests.browser.conftest import AT_HOME, OpenPage
+from tests.browser.conftest import AT_HOME, Browse, OpenPage
+from tests.browser.staff_pages import unfit_in
 from tests.browser.talking import ask
 from tests.factories import own_principal
 
@@ -89,3 +90,15 @@ def test_on_a_phone_the_tabs_scroll_in_one_row_and_the_chosen_one_is_in_sight(op
     assert tabs.evaluate("tabs => new Set([...tabs.children].map(tab => tab.offsetTop)).size") == 1
     expect(tabs.get_by_role("link", name="To settle")).to_be_in_viewport(ratio=0.9)
     assert page.evaluate("document.documentElement.scrollWidth") == 390
+
+
+def test_what_does_not_fit_is_found(browse: Browse) -> None:
+    page = browse(phone=True)
+    narrow = "width: 40px; overflow: hidden; white-space: nowrap"
+    page.set_content(
+        f"""<meta name="viewport" content="width=device-width">
+        <p style="width: 600px">wide</p> <p style="{narrow}">words that are cut</p> <p style="{narrow}">fit</p>
+        <p style="{narrow}" title="told">words that are told</p> <input size="3" placeholder="Search everything">"""
+    )
+    wide, words, placeholder = unfit_in(page, "here")
+    assert (wide, "that are cut" in words, "Search" in placeholder) == ("here: wider than the window", True, True)

@@ -1,6 +1,7 @@
-"""Every page outside of the admin, light and dark, on a desk in English and on a phone in German: axe finds nothing.
+"""Every page outside of the admin, light and dark, on a desk and on a phone, in each language: axe finds nothing.
 
-Nor does any page say an error on the console, do what the policy of the site forbids, or get wider than the window.
+Nor does any page say an error on the console, do what the policy of the site forbids, get wider than the window, or cut
+a text.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import pytest
 from tenants.models import Membership, User
 from tests.browser.conftest import Browse, OpenPage, browse, chromium, member, open_page
 from tests.browser.member_pages import member_pages
-from tests.browser.staff_pages import faults_in, faults_of
+from tests.browser.staff_pages import faults_in, faults_of, language_of
 
 __all__ = ["browse", "chromium", "member", "open_page"]  # fixtures
 
@@ -25,8 +26,8 @@ def test_no_page_of_a_member_or_of_nobody_has_a_fault(
     open_page: OpenPage, browse: Browse, member: Membership, dark: bool, phone: bool
 ) -> None:
     page, nobody = open_page(dark=dark, phone=phone), browse(dark=dark, phone=phone)
-    User.objects.filter(pk=member.user_id).update(language="de" if phone else "")
-    nobody.set_extra_http_headers({"Accept-Language": "de" if phone else "en"})
+    User.objects.filter(pk=member.user_id).update(language=language_of(dark=dark, phone=phone))
+    nobody.set_extra_http_headers({"Accept-Language": language_of(dark=dark, phone=phone) or "en"})
     pages = member_pages(member)
     assert not faults_in(page, pages) + faults_in(nobody, pages)
 

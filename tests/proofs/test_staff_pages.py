@@ -1,6 +1,7 @@
-"""Every page of staff, light and dark, on a desk in English and on a phone in German: axe finds nothing serious.
+"""Every page of staff, light and dark, on a desk and on a phone, in each language: axe finds nothing serious.
 
-Nor does any page say an error on the console, do what the policy of the site forbids, or get wider than the window.
+Nor does any page say an error on the console, do what the policy of the site forbids, get wider than the window, or cut
+a text.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import pytest
 
 from tenants.models import Membership, User
 from tests.browser.conftest import OpenPage, browse, chromium, member, open_page
-from tests.browser.staff_pages import everything, faults_in, staff_pages
+from tests.browser.staff_pages import everything, faults_in, language_of, staff_pages
 
 __all__ = ["browse", "chromium", "member", "open_page"]  # fixtures
 
@@ -20,5 +21,5 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 @pytest.mark.parametrize("phone", [False, True])
 def test_no_page_of_staff_has_a_fault(open_page: OpenPage, member: Membership, dark: bool, phone: bool) -> None:
     pages = staff_pages(everything(member))
-    User.objects.filter(pk=member.user_id).update(language="de" if phone else "")
+    User.objects.filter(pk=member.user_id).update(language=language_of(dark=dark, phone=phone))
     assert not faults_in(open_page("/admin/", dark=dark, phone=phone), pages)
