@@ -36,7 +36,7 @@ from memories.selectors.session_memory import slots_of
 from memories.selectors.sessions import MentionView, TurnView, find_turn, get_session, list_sessions
 from memories.services.feedback import feedback_on
 from memories.types import CURRENT, Status
-from tenants.middleware import memberships_here
+from tenants.middleware import active_membership, memberships_here
 from tenants.models import Membership, User
 from tenants.principal import Principal, Role
 
@@ -186,7 +186,7 @@ THEMES = ("light", "dark")
 
 def frame(request: HttpRequest) -> dict[str, Any]:
     """The context processor of `base.html`; the list of memberships is loaded only if the template uses it."""
-    membership: Membership | None = getattr(request, "membership", None)
+    membership: Membership | None = getattr(request, "membership", None) or _membership_of_no_page(request)
     return {
         "theme": theme_of(request),
         "membership": membership,
@@ -202,6 +202,13 @@ def theme_of(request: HttpRequest) -> str:
     """The theme that the reader chose; empty for the system's theme. The admin uses it as well."""
     theme = request.COOKIES.get(THEME_COOKIE, "")
     return theme if theme in THEMES else ""
+
+
+def _membership_of_no_page(request: HttpRequest) -> Membership | None:
+    """The membership for the navigation of a page that was not found; TenantMiddleware only looks it up for a view."""
+    user = getattr(request, "user", None)
+    unknown = request.resolver_match is None and isinstance(user, User)
+    return active_membership(request, user) if unknown else None
 
 
 def _opens_admin(request: HttpRequest, membership: Membership | None) -> bool:

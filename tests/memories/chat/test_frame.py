@@ -30,6 +30,12 @@ def test_who_belongs_to_several_organisations_can_switch(ada: Client, membership
     assert "on call" in ada.get(facts).content.decode()
 
 
+def test_a_page_that_is_not_found_keeps_the_navigation(ada: Client) -> None:
+    page = ada.get("/nowhere/")
+    assert page.status_code == 404
+    assert reverse("remember:home") in page.content.decode()
+
+
 def test_signing_out_is_a_form(ada: Client) -> None:
     assert f'action="{reverse("logout")}"' in ada.get("/").content.decode()
     ada.post(reverse("logout"))
