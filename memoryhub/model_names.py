@@ -17,21 +17,22 @@ _NAMES: Final[Mapping[str, StrOrPromise]] = {
     "api token": gettext_lazy("API token"),
     "api tokens": gettext_lazy("API tokens"),
     "applied at": gettext_lazy("applied at"),
-    "apps apart": gettext_lazy("apps apart"),
+    "apps apart": gettext_lazy("separate apps"),
     "asked at": gettext_lazy("asked at"),
     "asked by": gettext_lazy("asked by"),
     "attempts": gettext_lazy("attempts"),
     "audit event": gettext_lazy("event of the audit log"),
     "audit events": gettext_lazy("events of the audit log"),
-    "caller keys": gettext_lazy("caller keys"),
+    "caller keys": gettext_lazy("model keys of callers"),
     "categories": gettext_lazy("categories"),
     "category": gettext_lazy("category"),
-    "consolidate every": gettext_lazy("consolidate every"),
-    "consolidate hours": gettext_lazy("consolidate hours"),
+    "consolidate every": gettext_lazy("consolidate after (events)"),
+    "consolidate hours": gettext_lazy("consolidate after (hours)"),
     "consolidation run": gettext_lazy("consolidation run"),
     "consolidation runs": gettext_lazy("consolidation runs"),
     "cost": gettext_lazy("cost"),
-    "created at": gettext_lazy("created at"),
+    "created at": gettext_lazy("created"),
+    "date joined": gettext_lazy("created"),
     "decided by": gettext_lazy("decided by"),
     "decision": gettext_lazy("decision"),
     "dismissed at": gettext_lazy("dismissed at"),
@@ -54,7 +55,7 @@ _NAMES: Final[Mapping[str, StrOrPromise]] = {
     "invitation": gettext_lazy("invitation"),
     "invitations": gettext_lazy("invitations"),
     "invited by": gettext_lazy("invited by"),
-    "is active": gettext_lazy("is active"),
+    "is active": gettext_lazy("active"),
     "keep originals": gettext_lazy("keep originals"),
     "keep superseded": gettext_lazy("keep superseded"),
     "kind": gettext_lazy("kind"),
@@ -62,7 +63,8 @@ _NAMES: Final[Mapping[str, StrOrPromise]] = {
     "last used at": gettext_lazy("last used at"),
     "legal hold": gettext_lazy("legal hold"),
     "legal holds": gettext_lazy("legal holds"),
-    "looks name staff": gettext_lazy("looks name staff"),
+    "looks name staff": gettext_lazy("name staff who looked"),
+    "makes members": gettext_lazy("adds people"),
     "max token days": gettext_lazy("max token days"),
     "member's memory": gettext_lazy("member's memory"),
     "members' memory": gettext_lazy("members' memory"),
@@ -75,7 +77,8 @@ _NAMES: Final[Mapping[str, StrOrPromise]] = {
     "operation": gettext_lazy("operation"),
     "outbox entries": gettext_lazy("pending changes"),
     "outbox entry": gettext_lazy("pending change"),
-    "pinned refresh turns": gettext_lazy("pinned refresh turns"),
+    "passwords off": gettext_lazy("no passwords"),
+    "pinned refresh turns": gettext_lazy("refresh pinned facts (turns)"),
     "placed at": gettext_lazy("placed at"),
     "placed by": gettext_lazy("placed by"),
     "prefix": gettext_lazy("prefix"),
@@ -100,8 +103,11 @@ _NAMES: Final[Mapping[str, StrOrPromise]] = {
     "set aside at": gettext_lazy("set aside at"),
     "slug": gettext_lazy("slug"),
     "soft days": gettext_lazy("soft days"),
+    "staff second factor": gettext_lazy("second factor of staff"),
+    "staff status": gettext_lazy("staff"),
     "started at": gettext_lazy("started at"),
     "state": gettext_lazy("state"),
+    "superuser status": gettext_lazy("platform staff"),
     "tenant": gettext_lazy("tenant"),
     "tenants": gettext_lazy("tenants"),
     "threshold proposal": gettext_lazy("recall threshold"),
@@ -115,6 +121,14 @@ _NAMES: Final[Mapping[str, StrOrPromise]] = {
     "version": gettext_lazy("version"),
 }
 
+# In place of Django's own sentences about an account, by the name that Django has for the column.
+_HELP: Final[Mapping[str, StrOrPromise]] = {
+    "active": gettext_lazy("Whether they can sign in. Actions of the list deactivate accounts and activate them."),
+    "staff status": gettext_lazy("Whether they can open the admin."),
+    "superuser status": gettext_lazy("Whether they administer every tenant."),
+    "username": gettext_lazy("At most 150 letters, digits and @ . + - _"),
+}
+
 
 def translate_names(model: type[Model]) -> None:
     """Let pages name the model and its columns in their own language."""
@@ -122,4 +136,6 @@ def translate_names(model: type[Model]) -> None:
     meta.verbose_name = _NAMES.get(str(meta.verbose_name), meta.verbose_name)
     meta.verbose_name_plural = _NAMES.get(str(meta.verbose_name_plural), meta.verbose_name_plural)
     for field in meta.concrete_fields:
+        if field.help_text:
+            field.help_text = _HELP.get(str(field.verbose_name), field.help_text)
         field.verbose_name = _NAMES.get(str(field.verbose_name), field.verbose_name)

@@ -28,6 +28,7 @@ from django.db import models
 from django.db.models import Q, TextChoices
 from django.db.models.functions import Lower
 from django.utils import timezone
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memoryhub.languages import gettext_lazy
@@ -126,7 +127,7 @@ class Membership(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.user} in {self.tenant}"
+        return gettext("%(user)s in %(tenant)s") % {"user": self.user, "tenant": self.tenant}
 
     @property
     def is_usable(self) -> bool:

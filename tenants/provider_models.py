@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 
 from django.db import models
+from django.utils.translation import gettext
 
 
 class ProviderKind(models.TextChoices):
@@ -43,7 +44,7 @@ class IdentityProvider(models.Model):
     is_active = models.BooleanField(default=True)
 
     def __str__(self) -> str:
-        return f"{self.issuer} for {self.tenant}"
+        return gettext("%(issuer)s for %(tenant)s") % {"issuer": self.issuer, "tenant": self.tenant}
 
 
 class ProvidedIdentity(models.Model):

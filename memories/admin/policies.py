@@ -83,6 +83,7 @@ _SENSITIVE = gettext_lazy(
 )
 
 
+_CHOSEN = {"recall_mode", "second_person"}
 _STAFF_RULES = ("second_person", "erasure_delay_hours", "exports_daily", "reason_to_look", "looks_name_staff")
 _LINES_SHOWN = 4
 _LEARNING = ("instructions", "categories", "never_words", "never_topics", "apps")
@@ -191,6 +192,8 @@ class MemoryPolicyForm(LimitsForm):
         super().__init__(*args, **kwargs)
         for name in self.fields.keys() & set(_LEARNING):
             self.fields[name].widget.attrs["rows"] = _LINES_SHOWN
+        for name in self.fields.keys() & _CHOSEN:
+            self.fields[name].choices = [("", _("Default")), *self.fields[name].choices[1:]]
 
     class Meta:
         model = MemoryPolicy

@@ -6,6 +6,7 @@ from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from memories.types import RecallMode, SecondPerson
 
@@ -69,7 +70,7 @@ class MemoryPolicy(models.Model):
         verbose_name_plural = "memory policies"
 
     def __str__(self) -> str:
-        return f"Memory policy of {self.tenant}"
+        return _("Memory policy of %(tenant)s") % {"tenant": self.tenant}
 
 
 class ExpiryRule(models.Model):
@@ -93,7 +94,7 @@ class ExpiryRule(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"Expiry of {self.category}"
+        return _("Expiry of %(category)s") % {"category": self.category}
 
 
 class ThresholdProposal(models.Model):
@@ -122,4 +123,4 @@ class ThresholdProposal(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"Threshold proposed on {self.created_at:%Y-%m-%d}"
+        return _("Threshold proposed on %(day)s") % {"day": f"{self.created_at:%Y-%m-%d}"}

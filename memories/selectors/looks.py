@@ -8,7 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, gettext_noop
 from django_stubs_ext import StrOrPromise
 
 from memories.models import CHAINED_MODELS, Episode, Session
@@ -24,23 +24,23 @@ from tenants.principal import ActorKind, Principal, Right, Role
 LOOKS = ("memory.read", "memory.asked", "review.read", "audit.read", "memory.exported", "chain.exported")
 _LOOKING = (ActorKind.STAFF.value, ActorKind.KEY.value)
 _PAGES: Mapping[str, StrOrPromise] = {
-    "inspector": gettext_lazy("opened the list of your memories"),
-    "record": gettext_lazy("opened one memory"),
-    "items": gettext_lazy("opened the list of your items"),
-    "item": gettext_lazy("opened one item"),
-    "history": gettext_lazy("opened the history of one memory"),
-    "histories": gettext_lazy("opened the list of what changed and when"),
-    "conversations": gettext_lazy("opened the list of your conversations"),
-    "conversation": gettext_lazy("opened a conversation"),
-    "live": gettext_lazy("opened your latest conversation beside your latest memories"),
-    "turn": gettext_lazy("opened one message of a conversation, with its answer"),
-    "uses": gettext_lazy("opened the answers that one memory was used in"),
-    "as of": gettext_lazy("opened your memory as it was at an earlier time"),
-    "what changed": gettext_lazy("opened what changed in your memory"),
-    "index": gettext_lazy("opened the search index of your memory"),
-    "index check": gettext_lazy("opened a comparison of your memory with the search index"),
-    "consolidation runs": gettext_lazy("opened the list of what was learned from your conversations"),
-    "consolidation run": gettext_lazy("opened what was learned from one part of your conversations"),
+    gettext_noop("inspector"): gettext_lazy("opened the list of your memories"),
+    gettext_noop("record"): gettext_lazy("opened one memory"),
+    gettext_noop("items"): gettext_lazy("opened the list of your items"),
+    gettext_noop("item"): gettext_lazy("opened one item"),
+    gettext_noop("history"): gettext_lazy("opened the history of one memory"),
+    gettext_noop("histories"): gettext_lazy("opened the list of what changed and when"),
+    gettext_noop("conversations"): gettext_lazy("opened the list of your conversations"),
+    gettext_noop("conversation"): gettext_lazy("opened a conversation"),
+    gettext_noop("live"): gettext_lazy("opened your latest conversation beside your latest memories"),
+    gettext_noop("turn"): gettext_lazy("opened one message of a conversation, with its answer"),
+    gettext_noop("uses"): gettext_lazy("opened the answers that one memory was used in"),
+    gettext_noop("as of"): gettext_lazy("opened your memory as it was at an earlier time"),
+    gettext_noop("what changed"): gettext_lazy("opened what changed in your memory"),
+    gettext_noop("index"): gettext_lazy("opened the search index of your memory"),
+    gettext_noop("index check"): gettext_lazy("opened a comparison of your memory with the search index"),
+    gettext_noop("consolidation runs"): gettext_lazy("opened the list of what was learned from your conversations"),
+    gettext_noop("consolidation run"): gettext_lazy("opened what was learned from one part of your conversations"),
 }
 _DEEDS: Mapping[str, StrOrPromise] = {
     "memory.asked": gettext_lazy("asked your memory a question"),

@@ -57,7 +57,7 @@ NOT_BEGUN = gettext_lazy(
     "Is stopped by a legal hold before it began: nothing was erased. It begins when the hold is released."
 )
 # What an erasure counts, by its name in the receipt.
-COUNTED = {store.name: store.noun for store in (*STORES, OUTBOX)} | {
+COUNTED = {store.name: gettext_lazy(store.noun) for store in (*STORES, OUTBOX)} | {
     "tokens": gettext_lazy("API tokens"),
     "keys": gettext_lazy("search keys"),
     "logins": gettext_lazy("signed-in browsers"),

@@ -165,7 +165,7 @@ class ApiTokenForm(forms.ModelForm[ApiToken]):
     """A member's token, or a tenant's backend key. Scopes are check boxes with a sentence each, networks one a line."""
 
     scopes = forms.MultipleChoiceField(
-        choices=[(right.value, f"{right.value}: {right.label}.") for right in Right],
+        choices=[(right.value, format_lazy("{}: {}.", right.value, right.label)) for right in Right],
         widget=forms.CheckboxSelectMultiple,
     )
     networks = forms.CharField(

@@ -78,7 +78,7 @@ class NewMemberForm(forms.ModelForm[Membership]):
         widget=forms.TextInput,
         help_text=_("For an end user of your own system, who does not sign in here. Invite everybody else."),
     )
-    display_name = forms.CharField(max_length=100, required=False, widget=forms.TextInput)
+    display_name = forms.CharField(label=_("Display name"), max_length=100, required=False, widget=forms.TextInput)
     may_name_existing_users = False
 
     class Meta:

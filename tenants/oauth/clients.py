@@ -19,6 +19,7 @@ from uuid import uuid4
 
 from django.db.models import Exists, OuterRef
 from django.utils import timezone
+from django.utils.translation import gettext_noop
 
 from memoryhub import __version__
 from memoryhub.env.limits import HOUR
@@ -47,7 +48,9 @@ def client_of(client_id: str, *, asked_by: str) -> OAuthClient:
     known = OAuthClient.objects.filter(client_id=client_id).first()
     if not _is_address(client_id):
         if known is None:
-            raise OAuthError("invalid_client", "This client is not registered here, or was forgotten.", status=401)
+            raise OAuthError(
+                "invalid_client", gettext_noop("This client is not registered here, or was forgotten."), status=401
+            )
         return known
     if known is not None and known.checked_at > timezone.now() - DOCUMENT_KEPT:
         return known

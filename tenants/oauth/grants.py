@@ -19,6 +19,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.http import QueryDict
 from django.utils import timezone
+from django.utils.translation import gettext_noop
 
 from tenants.errors import Forbidden, InvalidValue, store
 from tenants.models import Membership, OAuthClient, OAuthGrant
@@ -172,7 +173,9 @@ def _unfit(client_id: str) -> OAuthError:
     """The error for a code or token that does not fit; a client that was forgotten learns that it has to register."""
     if is_known(client_id):
         return OAuthError("invalid_grant", "Unknown, used or expired, or of another client; ask the member again.")
-    return OAuthError("invalid_client", "This client is not registered here, or was forgotten.", status=401)
+    return OAuthError(
+        "invalid_client", gettext_noop("This client is not registered here, or was forgotten."), status=401
+    )
 
 
 def _locked(**which: str) -> OAuthGrant | None:

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db.models import Model, QuerySet
+from django.utils.translation import gettext_noop
 
 from memories.models import (
     CaseNote,
@@ -89,39 +90,39 @@ def _told_of(membership: Membership) -> QuerySet[FeedEntry]:
 
 # Referencing tables come first, so that no row is deleted uncounted by a cascade.
 STORES = (
-    _owned("idempotency_keys", "answers to requests that may be repeated", IdempotencyKey),
+    _owned("idempotency_keys", gettext_noop("answers to requests that may be repeated"), IdempotencyKey),
     Store(
         "webhook_deliveries",
-        "events on their way to webhooks",
+        gettext_noop("events on their way to webhooks"),
         lambda member: WebhookDelivery.objects.filter(entry__in=_told_of(member).order_by()),
     ),
-    Store("events", "places of events in the feed", _told_of),
-    _owned("forget_proposals", "proposals to forget", ForgetProposal),
-    _owned("feedback", "feedback on answers", Feedback),
-    _owned("reviews", "reviews", ReviewItem),
-    _owned("case_notes", "notes of support on cases", CaseNote),
-    _owned("cases", "cases of support", SupportCase),
-    _owned("operations", "operations of learning", LearningOperation),
-    _owned("originals", "sealed originals", SealedOriginal),
-    _owned("mentions", "mentions of memories in messages", Mention),
-    _owned("entries", "notes of sessions", SessionEntry),
-    _owned("episodes", "episodes", Episode),
-    _owned("messages", "messages", Message),
-    _owned("traces", "traces of recalls", RecallTrace),
-    _owned("sessions", "sessions, with their working memory", Session),
-    _owned("facts", "facts, in every state", Fact),
-    _owned("playbooks", "how-tos, in every state", Playbook),
-    _owned("items", "items", Item),
-    _owned("runs", "consolidation runs", ConsolidationRun),
-    _owned("ledger", "the ledger of episodes", EpisodeLedger),
+    Store("events", gettext_noop("places of events in the feed"), _told_of),
+    _owned("forget_proposals", gettext_noop("proposals to forget"), ForgetProposal),
+    _owned("feedback", gettext_noop("feedback on answers"), Feedback),
+    _owned("reviews", gettext_noop("reviews"), ReviewItem),
+    _owned("case_notes", gettext_noop("notes of support on cases"), CaseNote),
+    _owned("cases", gettext_noop("cases of support"), SupportCase),
+    _owned("operations", gettext_noop("operations of learning"), LearningOperation),
+    _owned("originals", gettext_noop("sealed originals"), SealedOriginal),
+    _owned("mentions", gettext_noop("mentions of memories in messages"), Mention),
+    _owned("entries", gettext_noop("notes of sessions"), SessionEntry),
+    _owned("episodes", gettext_noop("episodes"), Episode),
+    _owned("messages", gettext_noop("messages"), Message),
+    _owned("traces", gettext_noop("traces of recalls"), RecallTrace),
+    _owned("sessions", gettext_noop("sessions, with their working memory"), Session),
+    _owned("facts", gettext_noop("facts, in every state"), Fact),
+    _owned("playbooks", gettext_noop("how-tos, in every state"), Playbook),
+    _owned("items", gettext_noop("items"), Item),
+    _owned("runs", gettext_noop("consolidation runs"), ConsolidationRun),
+    _owned("ledger", gettext_noop("the ledger of episodes"), EpisodeLedger),
     Store(
         "choices",
-        "the member's switches and topics",
+        gettext_noop("the member's switches and topics"),
         lambda member: MemberChoices.objects.filter(membership=member),
     ),
 )
 # The outbox is emptied after delivery, because its entries notify the search plane.
-OUTBOX = _owned("outbox", "changes on their way to the index", OutboxEntry)
+OUTBOX = _owned("outbox", gettext_noop("changes on their way to the index"), OutboxEntry)
 
 
 def hygiene_places(membership: Membership) -> QuerySet[HygieneRun]:
