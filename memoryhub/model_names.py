@@ -56,6 +56,7 @@ _NAMES: Final[Mapping[str, StrOrPromise]] = {
     "invitations": gettext_lazy("invitations"),
     "invited by": gettext_lazy("invited by"),
     "is active": gettext_lazy("active"),
+    "issuer": gettext_lazy("issuer"),
     "keep originals": gettext_lazy("keep originals"),
     "keep superseded": gettext_lazy("keep superseded"),
     "kind": gettext_lazy("kind"),

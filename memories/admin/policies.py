@@ -193,7 +193,8 @@ class MemoryPolicyForm(LimitsForm):
         for name in self.fields.keys() & set(_LEARNING):
             self.fields[name].widget.attrs["rows"] = _LINES_SHOWN
         for name in self.fields.keys() & _CHOSEN:
-            self.fields[name].choices = [("", _("Default")), *self.fields[name].choices[1:]]
+            field: Any = self.fields[name]
+            field.choices = [("", _("Default")), *field.choices[1:]]
 
     class Meta:
         model = MemoryPolicy

@@ -207,8 +207,9 @@ def theme_of(request: HttpRequest) -> str:
 def _membership_of_no_page(request: HttpRequest) -> Membership | None:
     """The membership for the navigation of a page that was not found; TenantMiddleware only looks it up for a view."""
     user = getattr(request, "user", None)
-    unknown = request.resolver_match is None and isinstance(user, User)
-    return active_membership(request, user) if unknown else None
+    if request.resolver_match is not None or not isinstance(user, User):
+        return None
+    return active_membership(request, user)
 
 
 def _opens_admin(request: HttpRequest, membership: Membership | None) -> bool:

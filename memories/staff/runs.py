@@ -14,6 +14,7 @@ from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext_lazy
 
 from memories.models import ConsolidationRun, RunState, Trigger
 from memories.presenting.memory import MemoryView
@@ -123,6 +124,16 @@ class Rerun(ConsolidationRunPage):
             counts = ", ".join(f"{count} {verdict}" for verdict, count in sorted(report.decisions.items()))
             self.success(_("It was run again: %(found)s.") % {"found": counts or _("nothing new was found")})
         return self.redirect("run", report.runs[-1] if report.runs else run.pk)
+
+
+# The templates translate a verdict by its context.
+_VERDICTS = (
+    pgettext_lazy("verdict", "created"),
+    pgettext_lazy("verdict", "known"),
+    pgettext_lazy("verdict", "merged"),
+    pgettext_lazy("verdict", "refused"),
+    pgettext_lazy("verdict", "superseded"),
+)
 
 
 def verdicts(run: ConsolidationRun) -> list[tuple[str, int]]:

@@ -38,7 +38,7 @@ from tenants.admin.scoping import (
 from tenants.errors import InvalidValue
 from tenants.invitations import may_reset, reset_path
 from tenants.issued import keep_issued, take_issued
-from tenants.models import ApiToken, Membership, Tenant, User
+from tenants.models import UNUSED, ApiToken, Membership, Tenant, User
 from tenants.principal import Right, Role
 from tenants.selectors import active_memberships, tenant_ids_of
 from tenants.tokens import TOKEN_DAYS, may_issue_for
@@ -103,7 +103,7 @@ class UserAdmin(SwitchedAdmin[User]):
     search_fields = ["username", "display_name", "email"]
     fieldsets = [
         (None, {"fields": ["username", "display_name", "email", "sign_in"]}),
-        ("Platform", {"fields": ["is_active", "is_staff", "is_superuser", "last_login", "date_joined"]}),
+        (gettext_lazy("Platform"), {"fields": ["is_active", "is_staff", "is_superuser", "last_login", "date_joined"]}),
     ]
     readonly_fields = ["sign_in", "is_active", "last_login", "date_joined"]
 
@@ -160,15 +160,26 @@ _SHOWN_ONCE = gettext_lazy(
     "If it is lost, revoke it in the list and make another."
 )
 
+_STATES = {
+    "works": gettext_lazy("works"),
+    "revoked": gettext_lazy("revoked"),
+    "expired": gettext_lazy("expired"),
+    f"expired: unused for {UNUSED.days} days": format_lazy(
+        gettext_lazy("expired: unused for {days} days"), days=UNUSED.days
+    ),
+}
+
 
 class ApiTokenForm(forms.ModelForm[ApiToken]):
     """A member's token, or a tenant's backend key. Scopes are check boxes with a sentence each, networks one a line."""
 
     scopes = forms.MultipleChoiceField(
+        label=gettext_lazy("Scopes"),
         choices=[(right.value, format_lazy("{}: {}.", right.value, right.label)) for right in Right],
         widget=forms.CheckboxSelectMultiple,
     )
     networks = forms.CharField(
+        label=gettext_lazy("Networks"),
         required=False,
         widget=forms.Textarea(attrs={"rows": 3}),
         help_text=gettext_lazy("One a line, such as 10.0.0.0/8. Empty: everywhere."),
@@ -237,7 +248,8 @@ class ApiTokenAdmin(TenantScopedAdmin[ApiToken]):
     @admin.display(description=gettext_lazy("state"))
     def state(self, token: ApiToken) -> str:
         """Whether the token works, or why not."""
-        return token.state_at(timezone.now())
+        state = token.state_at(timezone.now())
+        return str(_STATES.get(state, state))
 
     @admin.display(description=gettext_lazy("acts for"))
     def acts_for(self, token: ApiToken) -> str:

@@ -73,6 +73,7 @@ class NewMemberForm(forms.ModelForm[Membership]):
     """
 
     username = forms.CharField(
+        label=_("Username"),
         max_length=150,
         validators=[User.username_validator],
         widget=forms.TextInput,

@@ -80,7 +80,7 @@ def _told(request: HttpRequest, error: OAuthError) -> HttpResponse:
 
     Nobody is sent on unasked: anybody may register an address, and would have a redirect from this site (RFC 9700).
     """
-    context: dict[str, Any] = {"error": error}
+    context: dict[str, Any] = {"error": _(str(error))}
     if error.redirect:
         said = {"error": error.code, "error_description": str(error), "state": error.state}
         context |= {"back": _address(request, error.redirect, **said), "host": host_of(error.redirect)}
