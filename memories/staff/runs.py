@@ -126,8 +126,12 @@ class Rerun(ConsolidationRunPage):
         return self.redirect("run", report.runs[-1] if report.runs else run.pk)
 
 
-# The templates translate a verdict by its context.
-_VERDICTS = (
+# The templates translate a verdict, and what was proposed, by its context.
+_TRANSLATED = (
+    pgettext_lazy("proposal", "end"),
+    pgettext_lazy("proposal", "fact"),
+    pgettext_lazy("proposal", "outcome"),
+    pgettext_lazy("proposal", "playbook"),
     pgettext_lazy("verdict", "created"),
     pgettext_lazy("verdict", "known"),
     pgettext_lazy("verdict", "merged"),

@@ -156,9 +156,9 @@ class Badge:
     def counted(self) -> str:
         """The number of verified rows, such as `12 events`."""
         count = self.check.count if self.check else 0
-        noun = "event" if self.what is Checked.AUDIT else "memory"
-        plural = "events" if self.what is Checked.AUDIT else "memories"
-        return f"{count} {noun if count == 1 else plural}"
+        if self.what is Checked.AUDIT:
+            return ngettext("%(count)s event", "%(count)s events", count) % {"count": count}
+        return ngettext("%(count)s memory", "%(count)s memories", count) % {"count": count}
 
 
 _ADDRESS = "admin:tenants_auditevent_"

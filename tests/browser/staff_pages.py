@@ -27,7 +27,7 @@ _CUT = """() => {
         const style = getComputedStyle(each);
         const words = each.matches("select") ? each.selectedOptions[0]?.text : each.value ? "" : each.placeholder;
         if (words) {
-            pen.font = style.font;
+            pen.font = `${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
             const room = each.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
             return pen.measureText(words).width > room + 1;
         }
