@@ -25,7 +25,8 @@ _CUT = """() => {
     const pen = document.createElement("canvas").getContext("2d");
     const isCut = (each) => {
         const style = getComputedStyle(each);
-        const words = each.matches("select") ? each.selectedOptions[0]?.text : each.value ? "" : each.placeholder;
+        const hint = each.matches("input") && !each.value && each.placeholder;
+        const words = each.matches("select") ? each.selectedOptions[0]?.text : hint;
         if (words) {
             pen.font = `${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
             const room = each.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
