@@ -25,6 +25,7 @@ _CUT = """() => {
     const pen = document.createElement("canvas").getContext("2d");
     const isCut = (each) => {
         const style = getComputedStyle(each);
+        if (style.clipPath !== "none") return false;  // for a screen reader
         const hint = each.matches("input") && !each.value && each.placeholder;
         const words = each.matches("select") ? each.selectedOptions[0]?.text : hint;
         if (words) {
