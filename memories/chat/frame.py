@@ -298,6 +298,7 @@ def page_frame(reader: Reader, started: TurnStarted, last: Event) -> bytes:
         data = {
             "type": "page",
             "title": str(session),
+            "title_html": render_to_string("chat/_title.html", {"session": session, **shared}),
             "url": reverse("chat:session", args=[session_id]),
             "send_url": reverse("chat:send", args=[session_id]),
             "menu_html": render_to_string("chat/_session_menu.html", {"session": session, **shared}),

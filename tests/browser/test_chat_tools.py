@@ -115,14 +115,35 @@ def test_an_answer_is_copied(open_page: OpenPage, member: Membership) -> None:
 
 
 @pytest.mark.parametrize("scripts", [True, False])
-def test_a_conversation_is_renamed_and_deleted_in_place(open_page: OpenPage, member: Membership, scripts: bool) -> None:
+def test_the_title_is_a_field_that_renames(open_page: OpenPage, member: Membership, scripts: bool) -> None:
     page = open_page(f"/chat/{live(own_principal(member)).session}/", scripts=scripts)
-    page.get_by_role("button", name="This conversation").click()
-    page.get_by_role("button", name="Rename").first.click()
-    assert not scripts or serious_in(page, "rename") == []
-    page.get_by_label("Title").fill("Moving")
-    page.locator("#rename-session").get_by_role("button", name="Rename").click()
+    page.get_by_label("Title", exact=True).fill("Moving")
+    page.get_by_label("Title", exact=True).press("Enter")
     expect(page.get_by_role("heading", name="Moving")).to_be_visible()
+    expect(page.get_by_role("navigation").get_by_role("link", name="Moving")).to_be_visible()
+    assert not scripts or serious_in(page, "the title") == []
+
+
+@pytest.mark.parametrize("phone", [False, True])
+def test_leaving_the_title_saves_it_and_escape_does_not(open_page: OpenPage, member: Membership, phone: bool) -> None:
+    page = open_page(f"/chat/{live(own_principal(member)).session}/", phone=phone)
+    title = page.get_by_label("Title", exact=True)
+    before = title.input_value()
+    page.get_by_role("button", name="This conversation").click()
+    page.get_by_role("button", name="Rename").click()
+    expect(title).to_be_focused()
+    page.keyboard.type("Never mind")
+    page.keyboard.press("Escape")
+    expect(title).to_have_value(before)
+    title.fill("Moving")
+    page.get_by_label("Message", exact=True).focus()
+    expect(page.get_by_role("heading", name="Moving")).to_be_visible()
+    assert Session.objects.unscoped("a test").get().title == "Moving"
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_a_conversation_is_deleted_in_place(open_page: OpenPage, member: Membership, scripts: bool) -> None:
+    page = open_page(f"/chat/{live(own_principal(member)).session}/", scripts=scripts)
     page.get_by_role("button", name="This conversation").click()
     page.locator("#session-menu").get_by_role("button", name="Delete").click()
     assert not scripts or serious_in(page, "delete") == []

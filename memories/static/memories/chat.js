@@ -91,6 +91,47 @@ turns.addEventListener("toggle", (event) => {
   field.setSelectionRange(field.value.length, field.value.length);
 }, true);
 
+// The title is a field: Enter or leaving it renames the conversation, Escape brings the old one back.
+document.addEventListener("submit", async (event) => {
+  const form = event.target.closest("[data-rename]");
+  if (!form) return;
+  event.preventDefault();
+  const field = form.elements.title;
+  const before = field.defaultValue;
+  if (field.value === before) return field.blur();
+  field.defaultValue = field.value; // so that leaving the field does not send it again
+  field.blur();
+  const body = new URLSearchParams(new FormData(form));
+  const response = await fetch(form.action, { method: "POST", body }).catch(() => null);
+  const page = response?.ok ? new DOMParser().parseFromString(await response.text(), "text/html") : null;
+  if (page && !one("[data-title]", page)) return location.reload(); // the session has ended
+  if (!page) {
+    field.defaultValue = before;
+    return toast(gettext("That did not work. Try again in a moment."));
+  }
+  for (const notice of document.querySelectorAll("body > .notice")) notice.remove();
+  one("main").before(...page.querySelectorAll("body > .notice"));
+  for (const part of ["[data-title]", "[data-sessions]"]) one(part).innerHTML = one(part, page).innerHTML;
+  document.title = page.title;
+});
+
+document.addEventListener("change", (event) => {
+  const form = event.target.closest("[data-rename]");
+  if (!form) return;
+  if (event.target.value.trim()) form.requestSubmit();
+  else form.reset();
+});
+
+// Before Escape leaves the field (app.js), which would save it.
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") event.target.closest("[data-rename]")?.reset();
+}, true);
+
+document.addEventListener("click", (event) => {
+  // The menu closes after the click, and gives the focus back.
+  if (event.target.closest("[data-to-title]")) setTimeout(() => one("#title").select());
+});
+
 // Feedback and undo: the server says what stands there now.
 document.addEventListener("submit", async (event) => {
   const form = event.target.closest("[data-feedback], [data-undo]");
@@ -274,7 +315,7 @@ function place(event, turn) {
   if (event.saved_html) showToast(document.createRange().createContextualFragment(event.saved_html).firstElementChild);
   if (event.sessions_html) {
     one("[data-sessions]").innerHTML = event.sessions_html;
-    one("[data-title] bdi").textContent = event.title;
+    if (!one("[data-title] :focus")) one("[data-title]").innerHTML = event.title_html;
     document.title = `${event.title} · memoryhub`;
     composer.action = event.send_url;
     if (location.pathname !== event.url) {
