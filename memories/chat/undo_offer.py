@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from django.http import HttpRequest
+from django.urls import reverse
 
 from memories.types import Kind
 
@@ -15,7 +16,13 @@ _KEY = "undo_offer"
 
 def offer_undo(request: HttpRequest, kind: Kind, ids: Iterable[UUID], words: str) -> None:
     """Say `words` on the next page, with a button that undoes the change of these memories."""
-    request.session[_KEY] = {"kind": kind.value, "ids": [str(each) for each in ids], "words": words}
+    url = reverse("remember:change", kwargs={"kind": kind})
+    request.session[_KEY] = {"url": url, "ids": [str(each) for each in ids], "words": words}
+
+
+def offer_review_undo(request: HttpRequest, review_id: UUID, words: str) -> None:
+    """Say `words` on the next page, with a button that undoes the decision of this review."""
+    request.session[_KEY] = {"url": reverse("remember:review-undo", args=[review_id]), "ids": [], "words": words}
 
 
 def taken_offer(request: HttpRequest) -> dict[str, Any] | None:

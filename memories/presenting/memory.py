@@ -304,9 +304,12 @@ def _flag(kind: SensitiveKind, handling: str) -> SensitiveFlag:
 def compared(item: ReviewItem) -> list[tuple[Fact | Playbook, tuple[Piece, ...]]]:
     """The memories of a review, the older fact first, each with its headline in pieces that mark the differences."""
     rows: list[Fact | Playbook] = [row for row in (item.first, item.second, item.playbook) if row is not None]
-    words = [headline(row) for row in rows]
-    pieces = differences(*words) if len(words) > 1 else tuple((Piece(text, differs=False),) for text in words)
-    return list(zip(rows, pieces, strict=True))
+    return list(zip(rows, marked_differences([headline(row) for row in rows]), strict=True))
+
+
+def marked_differences(texts: Sequence[str]) -> tuple[tuple[Piece, ...], ...]:
+    """Each of one or two texts in pieces that mark where the two differ."""
+    return differences(*texts) if len(texts) > 1 else tuple((Piece(text, differs=False),) for text in texts)
 
 
 Detail = tuple[str, SafeString | str]

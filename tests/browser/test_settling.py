@@ -44,6 +44,22 @@ def test_two_facts_are_settled_and_unsettled(open_page: OpenPage, member: Member
     assert current(own_principal(member)) == ["The shed measures three and a half metres across"]
 
 
+@pytest.mark.parametrize("phone", [False, True])
+def test_a_contradiction_is_settled_and_undone_above_the_facts(
+    open_page: OpenPage, member: Membership, item: ReviewItem, phone: bool
+) -> None:
+    page = open_page("/remember/facts/", phone=phone, dark=phone)
+    page.get_by_role("listitem").filter(has_text=THREE).get_by_role("button", name="This one is right").click()
+    toast = page.locator("[data-toast-box]")
+    expect(toast).to_contain_text("The other one is in the history.")
+    assert FOUR not in current(own_principal(member))
+    expect(page.get_by_role("link", name="1 question needs your decision")).to_be_visible()
+    toast.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("button", name="This one is right")).to_have_count(2)
+    assert FOUR in current(own_principal(member))
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
 def test_it_is_settled_on_a_phone_without_scripts(open_page: OpenPage, member: Membership, item: ReviewItem) -> None:
     page = open_page(f"/remember/settle/{item.pk}/", phone=True, scripts=False)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

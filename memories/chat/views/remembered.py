@@ -27,6 +27,7 @@ from memories.chat.forgetting import ForgetCard, forget_card
 from memories.chat.frame import THEME_COOKIE, THEMES
 from memories.chat.presenting import cards_of, member_page, next_address, searched_words, tabs_of
 from memories.chat.undo_offer import taken_offer
+from memories.chat.views.reviews import first_contradiction
 from memories.errors import NotFound
 from memories.importing.records import record_line
 from memories.presenting.lines import SECTIONS, Group, category_title, day_title, grouped
@@ -119,10 +120,15 @@ def list_page(
     cards = cards_of(principal, list(page.object_list))
     address = reverse("remember:list", kwargs={"kind": kind})
     kept = urlencode({name: value for name, value in request.GET.items() if value and name in _PARAMETERS})
+    tabs = tabs_of(principal, choice.query)
+    asks = kind is Kind.SEMANTIC and page.number == 1 and tabs.get("to_settle") and not choice.narrows
+    contradiction = first_contradiction(principal) if asks else None
     context: dict[str, Any] = {
         "kind": kind,
         "section": SECTIONS[kind],
-        "tabs": tabs_of(principal, choice.query),
+        "tabs": tabs,
+        "contradiction": contradiction,
+        "others_to_settle": tabs.get("to_settle", 0) - (contradiction is not None),
         "query": choice.query,
         "words": searched(choice.query),
         "choice": choice,

@@ -14,17 +14,19 @@ from django.contrib import messages
 from django.core.paginator import Page, Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from memories.chat.forgetting import cards_to_settle
 from memories.chat.forms import DecisionForm
-from memories.chat.presenting import cards_of, member_page, refusal, refusals_shown, tabs_of
+from memories.chat.presenting import cards_of, member_page, next_address, refusal, refusals_shown, tabs_of
+from memories.chat.undo_offer import offer_review_undo, taken_offer
 from memories.errors import Blocked, Conflict, InvalidInput
 from memories.hygiene.sensitivity import findings
 from memories.models import ReviewDecision, ReviewItem, ReviewKind
 from memories.presenting.lines import SECTIONS
-from memories.presenting.memory import compared, details_of
+from memories.presenting.memory import compared, details_of, marked_differences
 from memories.selectors.reviews import UNANSWERED, answered_reviews, get_review, open_reviews, still_open
 from memories.services.reviews.decisions import ReviewChoice, decide, undo_decision
 from memories.services.screening import Screen
@@ -63,6 +65,7 @@ def reviews_of(principal: Principal, items: Sequence[ReviewItem], *, quotes: boo
     sides = {item.pk: compared(item) for item in items}
     rows = [row for each in sides.values() for row, _ in each]
     cards = {card.id: card for card in cards_of(principal, rows, quotes=quotes)}
+    told = {pk: marked_differences([cards[row.pk].addressed for row, _ in each]) for pk, each in sides.items()}
     waiting = still_open(items)
     return tuple(
         Review(
@@ -73,15 +76,22 @@ def reviews_of(principal: Principal, items: Sequence[ReviewItem], *, quotes: boo
                     "card": cards[row.pk],
                     "noun": SECTIONS[row.kind].noun,
                     "pieces": pieces,
+                    "told": addressed,
                     "details": details_of(row),
                 }
-                for row, pieces in sides[item.pk]
+                for (row, pieces), addressed in zip(sides[item.pk], told[item.pk], strict=True)
             ],
             settled="" if item.pk in waiting else _(_SETTLED.get(item.decision, _SETTLED[ReviewDecision.WITHDRAWN])),
             can_undo=item.decision not in UNANSWERED,
         )
         for item in items
     )
+
+
+def first_contradiction(principal: Principal) -> Review | None:
+    """The oldest contradiction that waits for the member's decision."""
+    items = list(open_reviews(principal).filter(kind=ReviewKind.CONTRADICTION)[:1])
+    return next(iter(reviews_of(principal, items)), None)
 
 
 PAGE_SIZE = 20
@@ -109,6 +119,8 @@ def listed(request: HttpRequest, principal: Principal) -> HttpResponse:
         "cards": [] if page.number > 1 else cards_to_settle(principal),
         "reviews": reviews_of(principal, list(page.object_list)),
         "settled": reviews_of(principal, settled),
+        "here": request.get_full_path(),
+        "undo_offer": taken_offer(request),
     }
     return render(request, "remember/reviews.html", context)
 
@@ -121,8 +133,12 @@ def show(request: HttpRequest, principal: Principal, review_id: UUID) -> HttpRes
 
 @member_page("POST")
 def settle(request: HttpRequest, principal: Principal, review_id: UUID) -> HttpResponse:
-    """POST: decide a review. An invalid or blocked text shows the form again with status 400."""
+    """POST: decide a review. An invalid or blocked text shows the form again with status 400.
+
+    With `next`, a list goes on where it was and offers the undo; else the page of the review does.
+    """
     item = get_review(principal, review_id)
+    onward = next_address(request, "")
     form = DecisionForm(request.POST)
     try:
         answer = _answer(form)
@@ -136,8 +152,11 @@ def settle(request: HttpRequest, principal: Principal, review_id: UUID) -> HttpR
     except Conflict as error:
         messages.error(request, str(error))
     else:
-        messages.success(request, _(_DONE[answer.decision]))
-    return redirect("remember:review", review_id=review_id)
+        if onward:
+            offer_review_undo(request, review_id, _(_DONE[answer.decision]))
+        else:
+            messages.success(request, _(_DONE[answer.decision]))
+    return redirect(onward or _address(review_id))
 
 
 @member_page("POST")
@@ -147,7 +166,11 @@ def undo(request: HttpRequest, principal: Principal, review_id: UUID) -> HttpRes
     with refusals_shown(request):
         undo_decision(principal, item_id=review_id)
         messages.success(request, _undone(decided))
-    return redirect("remember:review", review_id=review_id)
+    return redirect(next_address(request, _address(review_id)))
+
+
+def _address(review_id: UUID) -> str:
+    return reverse("remember:review", kwargs={"review_id": review_id})
 
 
 def _undone(decided: ReviewItem) -> str:

@@ -41,13 +41,39 @@ def answer(ada: Client, item: ReviewItem, **form: str) -> HttpResponse:
     return ada.post(url(item, "review-decide"), form, follow=True)  # type: ignore[return-value]  # what it is
 
 
-def test_what_waits_is_counted_over_the_facts_and_told_on_their_pages(ada: Client, item: ReviewItem) -> None:
+def test_what_waits_is_asked_over_the_facts_and_told_on_their_pages(
+    ada: Client, principal: Principal, item: ReviewItem
+) -> None:
     facts = ada.get("/remember/facts/").content.decode()
-    assert f'<a class="hint" href="{LIST}">' in facts and "1 question needs your decision" in facts
+    assert facts.count("This one is right") == 2 and 'class="hint"' not in facts
     assert 'To settle <span class="count">1</span>' in facts
     page = ada.get(reverse("remember:memory", kwargs={"kind": Kind.SEMANTIC, "memory_id": item.first_id}))
     assert "contradicts another fact" in page.content.decode() and url(item) in page.content.decode()
-    assert THREE in ada.get(LIST).content.decode()
+    assert ada.get(LIST).content.decode().count("This one is right") == 2
+    assert "This one is right" not in ada.get("/remember/facts/?show=stale").content.decode()
+    proposed(principal, say(principal, "The gate is blue"))
+    facts = ada.get("/remember/facts/").content.decode()
+    assert f'<a class="hint" href="{LIST}">' in facts and "1 more question needs your decision" in facts
+
+
+def test_a_list_goes_on_where_it_was_and_offers_the_undo(ada: Client, principal: Principal, item: ReviewItem) -> None:
+    facts, undo = "/remember/facts/", url(item, "review-undo")
+    form = {"decision": "keep_one", "keep": str(item.first_id), "next": facts}
+    page = ada.post(url(item, "review-decide"), form, follow=True)
+    assert page.redirect_chain == [(facts, 302)]
+    assert "Decided. The other one is in the history." in page.content.decode()
+    assert f'action="{undo}"' in page.content.decode() and current(principal) == [THREE]
+    page = ada.post(undo, {"next": LIST}, follow=True)
+    assert page.redirect_chain == [(LIST, 302)] and page.content.decode().count("This one is right") == 2
+    assert current(principal) == [FOUR, THREE]
+
+
+def test_what_would_be_let_go_is_decided_in_the_list(ada: Client, principal: Principal) -> None:
+    item = proposed(principal, say(principal, THREE))
+    assert "Delete after 30 days" in ada.get(LIST).content.decode()
+    page = answer(ada, item, decision="evict", next=LIST).content.decode()
+    assert "caught up" in page and f'action="{url(item, "review-undo")}"' in page
+    assert current(principal) == []
 
 
 def test_one_is_right_and_that_is_undone(ada: Client, principal: Principal, item: ReviewItem) -> None:
