@@ -18,7 +18,9 @@ from memories.services.facts.remember import pin_fact, remember_fact
 from memories.services.playbooks import remember_playbook
 from memories.services.sessions.episodes import EpisodeDraft, remember_episodes
 from memories.services.sessions.sessions import start_session
+from memories.staff.history import history_url
 from memories.staff.inspector import _WILL_APPEAR, PAGE_SIZE
+from memories.types import Kind
 from tenants.models import AuditEvent, Membership
 from tenants.principal import Principal
 from tests.factories import make_membership
@@ -44,6 +46,7 @@ def test_what_is_known_stands_beside_what_it_replaced(support: Client, at: At, p
     page = inside(support.get(at("inspector")))
     assert page.index("Lives in Braga</a>") < page.index("Lives in Porto</a>")
     assert f'is-superseded" href="{at("record", old.memory_id)}"' in page
+    assert f'href="{history_url(Kind.SEMANTIC, old.memory_id)}">history</a>' in page
     assert f'<a href="{at("record", new.memory_id)}"><bdi>Lives in Braga' in page
 
 
