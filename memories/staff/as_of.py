@@ -17,6 +17,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
 from django.utils.text import format_lazy
 
+from memories.constants import FIRST_YEAR
 from memories.errors import InvalidInput
 from memories.models import Fact, Playbook
 from memories.presenting.lines import SECTIONS, headline
@@ -133,6 +134,7 @@ class AsOf(MemberView):
             histogram=histogram_of(by_day, begin=begin, now=self.now, at=self.at),
             slider=_slider(begin, self.now, self.at),
             written=written(self.at),
+            earliest=f"{FIRST_YEAR}-01-01T00:00:00",
             latest=written(self.now),
             kept=form.kept.items(),
         )

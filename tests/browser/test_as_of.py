@@ -27,6 +27,14 @@ def address(platform: Membership) -> str:
     return page_of("as_of", platform)
 
 
+def test_a_time_that_is_picked_is_shown(open_page: OpenPage, address: str) -> None:
+    page = open_page(address)
+    page.get_by_label("Exact time").fill(f"{timezone.localtime() - timedelta(days=30):%Y-%m-%dT12:00}")
+    page.wait_for_url(re.compile("at="))
+    expect(page.get_by_role("heading", name=re.compile("^Memory on"))).to_be_visible()
+    expect(page.get_by_role("link", name="Lives in Lund")).to_be_visible()
+
+
 @pytest.mark.parametrize("scripts", [True, False])
 def test_the_slider_shows_the_memory_of_its_time(open_page: OpenPage, address: str, scripts: bool) -> None:
     page = open_page(address, scripts=scripts)

@@ -1,5 +1,5 @@
-// The slider of the page "As of": it says its time while it moves, and shows it when it is let go.
-// Without this the button beside it does the same.
+// The page "As of": the slider says its time while it moves, and shows it when it is let go; a time that is picked or
+// typed whole is shown, too. Without this the buttons do the same.
 
 import { language } from "../texts.js";
 
@@ -24,3 +24,11 @@ for (const form of document.querySelectorAll("form[data-slider]")) {
     waiting = setTimeout(() => form.requestSubmit(), 400);
   });
 }
+
+// While a year is typed it is one before the first, so the field is not valid.
+const exact = document.getElementById("as-of-at");
+let typing = 0;
+exact?.addEventListener("change", () => {
+  clearTimeout(typing);
+  typing = setTimeout(() => exact.value && exact.checkValidity() && exact.form.requestSubmit(), 600);
+});
