@@ -37,6 +37,7 @@ from memories.types import Kind
 from memoryhub.elasticsearch import in_use
 from memoryhub.languages import gettext_lazy
 from tenants.admin.scoping import PARAMETER, PLATFORM_NAME, TenantScope, address_of, scope_of
+from tenants.audit.sentences import names_of_members
 from tenants.models import Membership, Tenant
 from tenants.principal import AUDITS, READS_HISTORY, READS_MEMORY, Role
 
@@ -44,6 +45,8 @@ EXPORTS = ("memory.exported", "chain.exported", "audit.exported")
 WEEK = timedelta(days=7)
 MOST_ALERTS = 5
 _NAMED = 3
+_MEMBERS_NAMED = _MOST_VERIFIABLE = 5
+_LATELY_NAMED, _LATELY = 8, timedelta(days=30)
 # Seconds; a shorter index lag is normal.
 _LATE = 60.0
 _LAG_ALERTS = frozenset(alert.name for alert in ALERTS if alert.metric is INDEX_LAG)
@@ -64,13 +67,15 @@ class AttentionItem:
 class Figure:
     """A number and the URL of the page that lists what it counts.
 
-    Where that page shows one tenant at a time, `parts` holds name, number and URL for each tenant instead.
+    Where that page shows one tenant at a time, `parts` holds name, number and URL for each tenant instead. `members`
+    holds the same for the members with most of what it counts.
     """
 
     title: str
     number: str
     url: str = ""
     parts: tuple[tuple[str, str, str], ...] = ()
+    members: tuple[tuple[str, str, str], ...] = ()
 
 
 def needs_of(scope: TenantScope, look: Sampling, now: datetime) -> list[AttentionItem]:
@@ -92,31 +97,43 @@ def figures_of(scope: TenantScope, now: datetime) -> list[Figure]:
     # The URL of the list has minute precision, and the list must match the count.
     since = now.replace(second=0, microsecond=0) - WEEK
     return [
-        _from_audit_log(_("Memories opened by staff"), scope, READINGS, since),
+        _from_audit_log(_("Memories opened by staff"), scope, READINGS, since, of_members=True),
         _from_audit_log(_("Exports made"), scope, EXPORTS, since),
         Figure(_("Members erased"), _number(attention.erasures_done(tenants, since)), _list("memories_erasurerequest")),
         Figure(_("Legal holds in force"), _number(attention.holds_in_force(tenants)), _list("memories_legalhold")),
     ]
 
 
-def _from_audit_log(title: str, scope: TenantScope, actions: Sequence[str], since: datetime) -> Figure:
+def _from_audit_log(
+    title: str, scope: TenantScope, actions: Sequence[str], since: datetime, *, of_members: bool = False
+) -> Figure:
     """A count of audit events. The log lists one tenant at a time, so each tenant with events gets its own link.
 
-    Events of deleted tenants are not counted, because no page lists them.
+    Events of deleted tenants are not counted, because no page lists them. `of_members`: the members with most of them
+    get a link each, too.
     """
     counts = attention.events_by_tenant(scope.within(AUDITS), actions, since)
     asked = {"action": ",".join(actions), "since": timezone.localtime(since).isoformat(timespec="minutes")}
     listing = reverse("admin:tenants_auditevent_changelist")
 
-    def listed(tenant: Tenant | None) -> str:
-        return f"{listing}?{urlencode({PARAMETER: address_of(tenant)} | asked)}"
+    def listed(tenant: Tenant | None, **more: str) -> str:
+        return f"{listing}?{urlencode({PARAMETER: address_of(tenant)} | asked | more)}"
 
+    def members() -> Iterator[tuple[str, str, str]]:
+        most = attention.events_by_member(scope.within(AUDITS), actions, since, named=_MEMBERS_NAMED)
+        tenants = Tenant.objects.in_bulk({each for each, __, ___ in most}) if most else {}
+        names = {each: names_of_members(each, [str(user) for of, user, __ in most if of == each]) for each in tenants}
+        for tenant_id, user_id, count in most:
+            if tenant := tenants.get(tenant_id):
+                yield names[tenant_id][str(user_id)], number(count), listed(tenant, member=str(user_id))
+
+    named = tuple(members()) if of_members else ()
     if scope.chosen is not None:
-        return Figure(title, number(sum(counts.values())), listed(scope.chosen))
+        return Figure(title, number(sum(counts.values())), listed(scope.chosen), members=named)
     known: dict[UUID | None, Tenant | None] = {**Tenant.objects.in_bulk([each for each in counts if each]), None: None}
     found = [(known[each], count) for each, count in counts.items() if each in known]
     parts = ((each.name if each else PLATFORM_NAME, number(count), listed(each)) for each, count in found)
-    return Figure(title, number(sum(count for __, count in found)), parts=tuple(sorted(parts)))
+    return Figure(title, number(sum(count for __, count in found)), parts=tuple(sorted(parts)), members=named)
 
 
 def _reviews(scope: TenantScope, tenants: Tenants, _look: Sampling, now: datetime) -> Iterator[AttentionItem]:
@@ -382,11 +399,42 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
         "checklist": checklist_of(scope),
         "needs": needs_of(scope, look, now),
         "figures": figures_of(scope, now),
+        "lately": _lately(scope, now),
+        "verifiable": _verifiable(scope),
         "groups": groups_of(scope, look, now) if scope.tenants else (),
         "look": look,
         "late": look.at is None or now - look.at > LONGEST_GAP,
         "frame": FRAME,
     }
+
+
+def _lately(scope: TenantScope, now: datetime) -> list[tuple[str, datetime, str]]:
+    """Name, time and inspector of the members who chatted last: who asks support for help mostly just chatted."""
+    tenants = scope.within(READS_MEMORY)
+    found = [] if _none(tenants) else attention.chatted_lately(tenants, now - _LATELY, named=_LATELY_NAMED)
+    rows = Membership.objects.filter(is_active=True, user__in={user for __, user, ___ in found}).select_related("user")
+    members = {(each.tenant_id, each.user_id): each for each in rows} if found else {}
+    return [
+        (member.user.speaker, at, reverse("staff:inspector", args=[member.pk]))
+        for tenant_id, user_id, at in found
+        if (member := members.get((tenant_id, user_id)))
+    ]
+
+
+def _verifiable(scope: TenantScope) -> list[dict[str, Any]]:
+    """The tenants that the reader can verify as a whole, with the time of the last such verification.
+
+    Empty for more tenants than a page names; the page of verifications has a choice of them.
+    """
+    within = scope.within(AUDITS)
+    tenants = [each for each in scope.shown if within is None or each.pk in within]
+    if not 0 < len(tenants) <= _MOST_VERIFIABLE:
+        return []
+    last = attention.last_verified([each.pk for each in tenants])
+    return [
+        {"tenant": each, "address": address_of(each), "begun": each.pk in last, "at": last.get(each.pk)}
+        for each in tenants
+    ]
 
 
 def groups_of(scope: TenantScope, look: Sampling, now: datetime) -> list[dict[str, Any]]:

@@ -32,6 +32,7 @@ from memories.models import (
 )
 from memories.selectors.reviews import decidable
 from tenants.audit.verification import broken
+from tenants.auditors import TenantCheck
 from tenants.models import AuditEvent, AuditHead, ChainCheck, Checked, CredentialState, SearchCredential
 
 Tenants = Collection[UUID] | None
@@ -92,6 +93,13 @@ def troubled_turns(tenants: Tenants, since: datetime, *, named: int) -> tuple[in
     of_turn = rows.values_list("tenant_id", "user_id", "session_id", "turn").annotate(at=Max("created_at"))
     turns = [TroubledTurn(*row[:4]) for row in of_turn.order_by("-at")[:named]]
     return (of_turn[:MOST].count() if len(turns) == named else len(turns)), turns
+
+
+def chatted_lately(tenants: Tenants, since: datetime, *, named: int) -> list[tuple[UUID, UUID, datetime]]:
+    """Tenant, user and time of the last turn for the `named` members who chatted last since then."""
+    rows = _of(Session.objects.unscoped("staff look at their tenants").filter(last_turn_at__gte=since), tenants)
+    last = rows.order_by().values_list("tenant_id", "user_id").annotate(at=Max("last_turn_at"))
+    return list(last.order_by("-at", "user_id")[:named])
 
 
 def failed_runs(tenants: Tenants, since: datetime) -> tuple[int, int]:
@@ -174,6 +182,21 @@ def events_by_tenant(tenants: Tenants, actions: Collection[str], since: datetime
     """The number of audit events with one of these actions since then, by tenant (None: the platform)."""
     rows = _of(AuditEvent.objects.filter(action__in=actions, created_at__gte=since), tenants).order_by()
     return dict(rows.values_list("tenant_id").annotate(count=Count("*")))
+
+
+def events_by_member(
+    tenants: Tenants, actions: Collection[str], since: datetime, *, named: int
+) -> list[tuple[UUID, UUID, int]]:
+    """Tenant, user and number for the `named` members with most audit events with one of these actions since then."""
+    rows = _of(AuditEvent.objects.filter(action__in=actions, created_at__gte=since, owner_id__isnull=False), tenants)
+    counted = rows.order_by().values_list("tenant_id", "owner_id").annotate(count=Count("*"))
+    return list(counted.order_by("-count", "tenant_id", "owner_id")[:named])
+
+
+def last_verified(tenants: Collection[UUID]) -> dict[UUID, datetime | None]:
+    """When the last verification of everything of a tenant finished, by tenant; None while the first runs."""
+    rows = TenantCheck.objects.filter(tenant__in=tenants).order_by()
+    return dict(rows.values_list("tenant_id").annotate(finished_at=Max("finished_at")))
 
 
 def events_by_day(tenants: Tenants, actions: Collection[str], since: datetime) -> dict[tuple[str, date], int]:

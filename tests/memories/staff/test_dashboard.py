@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from django.test import Client, RequestFactory
+from django.urls import reverse
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries, DjangoDbBlocker
 
@@ -28,6 +29,7 @@ from memories.staff import dashboard as attention_page
 from memories.staff.dashboard import Figure, figures_of
 from tenants.admin.scoping import scope_of
 from tenants.audit.chain import EventDraft, record_platform_event, record_tenant_event, tenant_chain
+from tenants.auditors import TenantCheck
 from tenants.models import AuditHead, ChainCheck, Checked, CredentialState, Membership, SearchCredential, Tenant, User
 from tenants.principal import READS_HISTORY, Actor, ActorKind, Role
 from tests.factories import make_membership, make_tenant, own_principal
@@ -150,6 +152,39 @@ def test_numbers_of_the_trail_lead_to_what_they_count(heron: Place) -> None:
             (name, number, number) for name in sorted([heron.tenant.name, "Wren"])
         ]
         assert all(url.replace("&", "&amp;") in answer.content.decode() for _, _, url in each.parts)
+
+
+def test_the_members_whose_memory_was_opened_most_are_named(heron: Place) -> None:
+    signed_in(heron.staff[Role.SUPPORT].user).get(f"/admin/memories/membermemory/{heron.ids['member']}/change/")
+    browser = signed_in(heron.staff[Role.AUDITOR].user)
+    answer = browser.get(PAGE)
+    ((name, count, url),) = answer.context["figures"][0].members
+    member = Membership.objects.get(pk=heron.ids["member"])
+    assert (name, count) == (member.user.speaker, "1")
+    assert url.replace("&", "&amp;") in answer.content.decode()
+    assert len(browser.get(url).context["lines"]) == 1
+
+
+def test_who_chatted_last_is_a_press_away(heron: Place, tenant: Tenant) -> None:
+    member = Membership.objects.get(pk=heron.ids["member"])
+    for role in (Role.SUPPORT, Role.ADMIN):
+        answer = opened_by(heron.staff[role].user)
+        assert (member.user.speaker, f"/admin/memories/membermemory/{member.pk}/change/") in [
+            (name, url) for name, _, url in answer.context["lately"]
+        ]
+        assert "Latest conversations" in answer.content.decode()
+    for stranger in (heron.staff[Role.AUDITOR].user, staff_of(tenant, Role.SUPPORT)):
+        assert opened_by(stranger).context["lately"] == []
+
+
+def test_auditors_verify_everything_from_the_first_page(heron: Place) -> None:
+    auditor, action = heron.staff[Role.AUDITOR].user, f'action="{reverse("staff:tenant_checks")}"'
+    assert action in opened_by(auditor).content.decode()
+    assert action not in opened_by(heron.staff[Role.SUPPORT].user).content.decode()
+    TenantCheck.objects.all().delete()
+    assert "was never verified as a whole" in opened_by(auditor).content.decode()
+    TenantCheck.objects.create(tenant=heron.tenant, asked_by=auditor)
+    assert "is being verified" in opened_by(auditor).content.decode()
 
 
 def test_what_happened_in_a_tenant_that_is_gone_is_counted_nowhere(heron: Place) -> None:
@@ -286,4 +321,4 @@ def test_it_asks_few_questions(heron: Place, django_assert_num_queries: DjangoAs
 
 
 # Session, user, memberships; the frame; then what this role is told of, search keys among it where there are any.
-QUERIES = {Role.SUPPORT: 23, Role.AUDITOR: 25, Role.ADMIN: 31 + ON_ELASTICSEARCH}
+QUERIES = {Role.SUPPORT: 25, Role.AUDITOR: 27, Role.ADMIN: 35 + ON_ELASTICSEARCH}
