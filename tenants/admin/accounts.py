@@ -245,6 +245,12 @@ class ApiTokenAdmin(TenantScopedAdmin[ApiToken]):
         usual = timezone.now() + timedelta(days=TOKEN_DAYS)
         return {"expires_at": usual, **super().get_changeform_initial_data(request)}
 
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """The list; who administers one tenant alone gets a button for its backend key."""
+        tenants = tenant_ids_of(signed_in(request), self.roles)[:2]
+        own = {"key_tenant": tenants[0]} if len(tenants) == 1 else {}
+        return super().changelist_view(request, {**own, **(extra_context or {})})
+
     @admin.display(description=gettext_lazy("state"))
     def state(self, token: ApiToken) -> str:
         """Whether the token works, or why not."""

@@ -136,6 +136,14 @@ def token_form(membership: Membership) -> dict[str, Any]:
     return {"membership": str(membership.id), "name": "agent", "scopes": ["memory:read"], **usual}
 
 
+def test_who_administers_one_tenant_has_a_button_for_its_key(browser: Client, tenant: Tenant, superuser: User) -> None:
+    button = f"{page('apitoken', 'add')}?tenant={tenant.pk}"
+    assert f'href="{button}">New backend key' in browser.get(page("apitoken")).content.decode()
+    assert browser.get(button).context["adminform"].form["tenant"].value() == str(tenant.pk)
+    browser.force_login(superuser)
+    assert "New backend key" not in browser.get(page("apitoken")).content.decode()
+
+
 def test_a_token_is_shown_exactly_once(browser: Client, staff: Membership) -> None:
     response = browser.post(page("apitoken", "add"), token_form(staff), follow=True)
     (plaintext,) = TOKEN_PATTERN.findall(response.content.decode())
