@@ -2,10 +2,11 @@
 
 The floor is the least work that the operation needs. The first part measures one owner on the embedded search plane:
 the floor of a recall is one FTS5 query and one matrix product, that of a write one insert and one durable commit. Then
-come the collection of expired facts and the hygiene scan, beside the bare reads and writes they make, and the pages of
-the admin. The part `texts` has a limit instead of a floor: what the worst texts may cost each detector, gate and rule.
-The last part measures many members on a real Elasticsearch, where the floor is the bare request. It uses the node in
-ELASTICSEARCH_URL and ELASTICSEARCH_SETUP, or starts one (tests/elasticsearch_node). All data is temporary.
+come the collection of expired facts and the hygiene scan, beside the bare reads and writes they make, the pages of the
+admin, and journeys through pages in a browser, beside what they took before. The part `texts` has a limit instead of a
+floor: what the worst texts may cost each detector, gate and rule. The last part measures many members on a real
+Elasticsearch, where the floor is the bare request. It uses the node in ELASTICSEARCH_URL and ELASTICSEARCH_SETUP, or
+starts one (tests/elasticsearch_node). All data is temporary.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from collections.abc import Callable
 
 from benchmarks import use_sqlite
 
-PARTS = ("texts", "embedded", "collection", "hygiene", "staff", "elasticsearch")
+PARTS = ("texts", "embedded", "collection", "hygiene", "staff", "journeys", "elasticsearch")
 # The defaults of --large: 500,000 memories of 1,000 members, and the node's heap.
 LARGE_MEMBERS, LARGE_HEAP = 1_000, "2g"
 
@@ -63,6 +64,7 @@ def main() -> int:
             "collection": collection,
             "hygiene": hygiene,
             "staff": staff,
+            "journeys": journeys,
             "elasticsearch": elasticsearch,
         }
         return parts[options.part](options, folder) or 0
@@ -106,6 +108,14 @@ def staff(options: argparse.Namespace, folder: str) -> None:
     from benchmarks.staff import run  # noqa: PLC0415 - the import sets up Django with the environment above
 
     run(options, folder)
+
+
+def journeys(options: argparse.Namespace, folder: str) -> int:
+    """What people do most, in Chromium; the exit status is 1 if a task takes more presses than it did before."""
+    use_sqlite(folder, MEMORYHUB_JOBS="off", DJANGO_ALLOW_ASYNC_UNSAFE="true")
+    from benchmarks.journeys import run  # noqa: PLC0415 - the import sets up Django with the environment above
+
+    return run(options, folder)
 
 
 def elasticsearch(options: argparse.Namespace, folder: str) -> None:
