@@ -1,9 +1,9 @@
 """Walks through what people do most, in Chromium: presses, fields and seconds, before and now; and a large upload.
 
 A link, a button, a key and a field count one each, and a field counts with whatever is typed into it. Before are the
-counts of the review of all pages of 22 November 2026 (commit 4e8fbe1), which were made as these are, and for an
-administrator those of its forms. A script walks through the demo, so the seconds are those of the pages and not of a
-reader. A walk fails if its end is not reached.
+counts of the review of all pages of 22 November 2026 (commit 4e8fbe1), which were made as these are, and for operators
+and administrators those of its forms. A script walks through the demo, so the seconds are those of the pages and not
+of a reader. A walk fails if its end is not reached.
 """
 
 from __future__ import annotations
