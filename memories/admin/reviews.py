@@ -20,6 +20,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
 from memories.models import ReviewDecision, ReviewItem, ReviewKind
+from memories.presenting.reasons import reason_words
 from memories.selectors.reviews import answered, decidable
 from memories.services.reviews.decisions import ReviewChoice, decide, undo_decision
 from memories.staff.base import REFUSALS
@@ -153,7 +154,7 @@ class ReviewItemAdmin(TenantScopedAdmin[ReviewItem]):
     @admin.display(description=gettext_lazy("why"))
     def proposal(self, item: ReviewItem) -> str | None:
         """The reason to evict a memory. The reason of a contradiction is on the review's page, which is audited."""
-        return item.reason if item.kind == ReviewKind.EVICTION else None
+        return reason_words(item.reason) if item.kind == ReviewKind.EVICTION else None
 
     @admin.display(description=gettext_lazy("staleness"))
     def staleness(self, item: ReviewItem) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q, TextChoices
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from memories.types import Kind, Owner
 
@@ -12,8 +13,8 @@ from memories.types import Kind, Owner
 class Operation(TextChoices):
     """The operation for the search plane."""
 
-    UPSERT = "upsert", "upsert"
-    DELETE = "delete", "delete"
+    UPSERT = "upsert", _("upsert")
+    DELETE = "delete", _("delete")
 
 
 class OutboxEntry(models.Model):

@@ -18,11 +18,13 @@ from django.utils.translation import gettext as _
 from memories.presenting.highlighting import part_with, pieces
 from memories.presenting.lines import SECTIONS, ago, in_full, in_utc, percent
 from memories.presenting.markdown import rendered
+from memories.presenting.reasons import reason_words
 from memories.types import Kind
 from memoryhub.installation import PROGRAM
 from memoryhub.languages import ENGLISH, script_texts
 
 register = template.Library()
+register.filter(reason_words)
 
 _MILLISECONDS_IN_WORDS = 100
 # Controls that make a text read in another direction than it is written; those round a name in a right-to-left script

@@ -8,7 +8,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 REASONS: Final = frozenset({
+    gettext_noop("a known playbook has this trigger"),
     gettext_noop("a model found that both cannot hold"),
+    gettext_noop("a name or number of it was said by nobody"),
+    gettext_noop("a newer statement says the same"),
+    gettext_noop("a step of it was said by nobody"),
+    gettext_noop("a way to do something has several steps"),
     gettext_noop("all forgotten"),
     gettext_noop("asked for by the member"),
     gettext_noop("asked for in chat"),
@@ -18,14 +23,43 @@ REASONS: Final = frozenset({
     gettext_noop("corrected"),
     gettext_noop("denied in chat"),
     gettext_noop("denied to an agent"),
+    gettext_noop("doubtful, and never confirmed"),
     gettext_noop("ended by an agent"),
     gettext_noop("ended in chat"),
     gettext_noop("everything"),
+    gettext_noop("evicted long ago"),
     gettext_noop("forgotten at the owner's request"),
     gettext_noop("imported"),
+    gettext_noop("it ends before it begins"),
+    gettext_noop("it has no title"),
+    gettext_noop("it holds the markers of a chat template"),
+    gettext_noop("it is a greeting or a yes, and tells nothing"),
+    gettext_noop("it is an instruction to an assistant"),
+    gettext_noop("it is boilerplate"),
+    gettext_noop("It is old, unused and contradicted."),
+    gettext_noop("it is text of a tool"),
+    gettext_noop("it is the markup of a page"),
+    gettext_noop("it is the trace of a program's error"),
+    gettext_noop("it names a playbook that is not at hand"),
+    gettext_noop("it names an episode that is not in the batch"),
+    gettext_noop("it names no fact that is believed and older than these words"),
+    gettext_noop("it repeats records from memory"),
+    gettext_noop("it repeats what had been recalled"),
+    gettext_noop("it would end more facts than one statement can"),
+    gettext_noop("its confidence is below the floor"),
+    gettext_noop("its supporting words were pasted, not said"),
+    gettext_noop("its text is empty or too long"),
+    gettext_noop("its time is over"),
     gettext_noop("kept at the end of a task"),
+    gettext_noop("known already"),
+    gettext_noop("learned when it was said"),
     gettext_noop("never true"),
+    gettext_noop("no episode supports it"),
+    gettext_noop("no longer true, and in the history already"),
     gettext_noop("not active"),
+    gettext_noop("not confirmed in time, and not used"),
+    gettext_noop("nothing of it is in the user's own words"),
+    gettext_noop("nothing of what it would end is in the conversation, and it quotes nothing"),
     gettext_noop("older than what is believed now"),
     gettext_noop("one denies the other"),
     gettext_noop("only one of the two values can hold"),
@@ -33,16 +67,27 @@ REASONS: Final = frozenset({
     gettext_noop("proposed by an agent"),
     gettext_noop("proposed in chat"),
     gettext_noop("refined"),
+    gettext_noop("replaced long ago"),
     gettext_noop("retired"),
+    gettext_noop("retracted since"),
     gettext_noop("said by the user"),
     gettext_noop("said in chat"),
     gettext_noop("said to an agent"),
+    gettext_noop("says the same in other words"),
     gettext_noop("session forgotten"),
+    gettext_noop("somebody else said it"),
+    gettext_noop("taken back by the owner"),
+    gettext_noop("the agent would end it, and the user's words do not say so"),
     gettext_noop("the document says it no more"),
     gettext_noop("the forgetting was undone"),
+    gettext_noop("the same words counted already"),
     gettext_noop("the words of a request to erase"),
+    gettext_noop("the words that it quotes are not the user's"),
     gettext_noop("they say the opposite"),
+    gettext_noop("told by the user"),
     gettext_noop("undone"),
+    gettext_noop("what it says was taken out before the words were stored"),
+    gettext_noop("what it tells is in the assistant's words alone"),
     gettext_noop("whose it was is erased"),
     gettext_noop("with the catalog"),
 })  # fmt: skip
@@ -60,7 +105,13 @@ RECALLED: Final = frozenset({
     gettext_noop("says when"),
 })  # fmt: skip
 
+# How a contradiction was settled, which follows its reason (`memories/services/contradictions/settling.py`).
+_SETTLED: Final = frozenset({gettext_noop("brought up to date"), gettext_noop("the surer one stays")})
+
 
 def reason_words(reason: str) -> str:
     """The reason for the reader; one that a person or an agent wrote stays as it was written."""
+    why, _separator, how = reason.rpartition("; ")
+    if how in _SETTLED:
+        return f"{reason_words(why)}; {_(how)}"
     return _(reason) if reason in REASONS or reason in RECALLED else reason

@@ -24,6 +24,14 @@ from memories.selectors.memories import Memory
 from memories.types import Kind
 from memoryhub.languages import gettext_lazy
 
+# The title of each stage of a recall, in order.
+STAGE_TITLES: Mapping[str, str] = {
+    "query": gettext_lazy("Question"),
+    "candidates": gettext_lazy("Candidates"),
+    "loaded": gettext_lazy("Loaded"),
+    "scored": gettext_lazy("Scored"),
+    "selected": gettext_lazy("Given out"),
+}
 # The title and hint of each signal, in the order of the columns.
 SIGNALS: Mapping[str, tuple[str, str]] = {
     "meaning": (gettext_lazy("Meaning"), gettext_lazy("How near the memory is to the question in meaning")),

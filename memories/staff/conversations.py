@@ -32,7 +32,7 @@ from memories.selectors.staff.conversations import (
 )
 from memories.selectors.staff.verdicts import AnswerSources, sources_of
 from memories.staff.base import MemberView
-from memories.staff.candidates import FunnelStep, funnel_of, table_of_trace
+from memories.staff.candidates import STAGE_TITLES, FunnelStep, funnel_of, table_of_trace
 from memories.staff.cases import CasePart
 from memories.staff.why_not import WhyNot, found_by, why_not_in_turn
 from memories.types import ALL_KINDS, CURRENT, SensitiveKind
@@ -62,13 +62,6 @@ _CHANGED: tuple[tuple[Relation, str], ...] = (
     (Relation.REPLACED, gettext_lazy("Replaced or ended")),
     (Relation.FORGOT, gettext_lazy("Deleted")),
 )
-_STAGES: Mapping[str, str] = {
-    "query": gettext_lazy("Question"),
-    "candidates": gettext_lazy("Candidates"),
-    "loaded": gettext_lazy("Loaded"),
-    "scored": gettext_lazy("Scored"),
-    "selected": gettext_lazy("Given out"),
-}
 
 
 class Conversations(MemberView):
@@ -273,7 +266,7 @@ def _recorded(traced: TracedRecall) -> dict[str, Any]:
     stages = traced.trace.stages
     steps = [
         FunnelStep(title, stages[name].get("count"), stages[name].get("ms"))
-        for name, title in _STAGES.items()
+        for name, title in STAGE_TITLES.items()
         if name in stages
     ]
     return {

@@ -21,6 +21,7 @@ from memories.metrics.charting import FRAME, SPANS, USUAL_SPAN, Chart, Span, cha
 from memories.metrics.definitions import STAGES, TOTAL, Alert, Metric
 from memories.metrics.sampling import Sampling, course, last_look, looks
 from memories.staff.base import StaffView
+from memories.staff.candidates import STAGE_TITLES
 from memoryhub.languages import gettext_lazy
 from tenants.admin.scoping import TenantScope, scope_of
 
@@ -142,7 +143,8 @@ def _lines(metric: Metric, drawn: Mapping[UUID | None, str], *, stages: bool) ->
     """The name and the reading of each line of a chart: one for each stage, or one for each tenant."""
     if metric.label == "stage" and stages:
         (tenant_id,) = drawn
-        return [(stage, MetricReading(metric.name, tenant_id, stage)) for stage in reversed(STAGES)]
+        titles = {**STAGE_TITLES, TOTAL: _("Total")}
+        return [(str(titles[stage]), MetricReading(metric.name, tenant_id, stage)) for stage in reversed(STAGES)]
     label = TOTAL if metric.label else ""
     names = _told_apart(drawn)
     return [(names[tenant_id], MetricReading(metric.name, tenant_id, label)) for tenant_id in drawn]

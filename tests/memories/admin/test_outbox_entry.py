@@ -39,6 +39,12 @@ def test_it_says_what_waits_of_whom_and_how_late_it_is(support: Client, tenant: 
     assert page_of("index", membership) in page.content.decode()
 
 
+def test_an_operation_is_named_in_the_language_of_the_page(support: Client, membership: Membership) -> None:
+    waits(membership)
+    page = words(support.get(LIST, headers={"accept-language": "de"}))
+    assert "schreiben" in page and "upsert" not in page
+
+
 def test_the_list_isolates_other_tenants_and_what_all_share(support: Client, membership: Membership) -> None:
     foreign = make_membership(name="Eve")
     mine, _, _ = waits(membership), waits(foreign), waits(None)

@@ -129,6 +129,14 @@ def test_there_is_a_chart_for_each_metric_that_can_be_read_without_seeing_it(sta
     assert "20 ms" in told and "15 ms" in told
 
 
+def test_the_stages_of_a_recall_are_named_in_the_language_of_the_page(staff: Client, tenant: Tenant) -> None:
+    made.recalled(make_membership(tenant), timezone.now(), 3)
+    sample_metrics()
+    page = words(staff.get(PAGE, headers={"accept-language": "es"}))
+    assert all(stage in page for stage in ("Candidatos", "Cargados", "Total"))
+    assert "candidates" not in page and "loaded" not in page
+
+
 def test_before_the_first_look_it_says_what_will_appear_here(staff: Client) -> None:
     told = words(staff.get(PAGE))
     assert "No measurements yet." in told and "<figure" not in staff.get(PAGE).content.decode()

@@ -1,0 +1,32 @@
+"""Stored reasons in the language of the page."""
+
+from __future__ import annotations
+
+import pytest
+from django.utils import translation
+
+from memories.hygiene.ageing import Cause
+from memories.presenting.reasons import REASONS, reason_words
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        pytest.param("its time is over", "seine Zeit ist abgelaufen", id="of the program"),
+        pytest.param(
+            "one denies the other; brought up to date",
+            "eines bestreitet das andere; auf den neuen Stand gebracht",
+            id="settled",
+        ),
+        pytest.param("Ada moved; the surer one stays", "Ada moved; das Sicherere bleibt", id="settled by a model"),
+        pytest.param("Fact", "Fact", id="of a person, and a text of another page"),
+        pytest.param("", "", id="none"),
+    ],
+)
+def test_only_what_the_program_wrote_is_translated(reason: str, words: str) -> None:
+    with translation.override("de"):
+        assert reason_words(reason) == words
+
+
+def test_the_reason_of_each_end_by_age_is_translated() -> None:
+    assert set(Cause) <= REASONS
