@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
-from datetime import timedelta
+from datetime import UTC, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
@@ -192,7 +192,7 @@ class AuditReports(AuditPage):
     def _shown(self, scope: TenantScope, **fault: Any) -> HttpResponse:
         last = end_of_last_report(scope.chosen.pk) if scope.chosen else None
         today = timezone.localtime()
-        default = last.isoformat() if last else today.replace(day=1).strftime("%Y-%m-%d")
+        default = f"{last.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}" if last else today.replace(day=1).strftime("%Y-%m-%d")
         given = self.request.POST
         asked = {"since": given.get("since", default), "until": given.get("until", today.strftime("%Y-%m-%d"))}
         found = AuditEvent.objects.filter(action=REPORTED, tenant_id=scope.chosen.pk if scope.chosen else None)

@@ -17,6 +17,7 @@ from memories.selectors.history.superseded import Difference, compare_superseded
 from memories.services.erasure.forget import forget
 from memories.services.facts.supersede import supersede
 from memories.types import Kind
+from tenants.audit.moments import read_moment
 from tenants.models import AuditEvent, ChainCheck, Checked, Membership
 from tenants.principal import Principal
 from tests.audit import audit_unguarded
@@ -132,3 +133,11 @@ def test_the_next_report_and_the_list_begin_where_the_last_ended(auditor: Client
     shown = auditor.get(address, {"since": "last-audit", "action": "fact.superseded"}).context["lines"]
     assert [line["event"].target_id for line in shown] == [later.pk]
     assert words(auditor.get(REPORTS)).count("It begins where the last report ended.") == 1
+
+
+def test_the_start_of_the_next_report_is_exact_and_short(auditor: Client) -> None:
+    auditor.post(REPORTS, TODAY)
+    answer = auditor.get(REPORTS)
+    since = answer.context["asked"]["since"]
+    assert read_moment("since", since) == answer.context["last"]
+    assert len(since) == len("2026-03-03T14:05:06.000007Z")
