@@ -1,7 +1,7 @@
 """The first page of the admin: tasks that need attention, figures of the last week, and charts.
 
 Each task counts only the tenants in which the reader's role is responsible for it, and links to a page that the reader
-may open. The page shows totals and no text of a memory, so it writes no read event.
+may open. The page shows totals, and members by name, but no text of a memory, so it writes no read event.
 """
 
 from __future__ import annotations
