@@ -18,6 +18,8 @@ import sys
 import tempfile
 from collections.abc import Callable
 
+import django
+
 from benchmarks import use_sqlite
 
 PARTS = ("texts", "embedded", "collection", "hygiene", "staff", "journeys", "elasticsearch")
@@ -125,7 +127,8 @@ def elasticsearch(options: argparse.Namespace, folder: str) -> None:
     try:
         with servers(folder, options.heap or HEAP) as parts:
             os.environ.update(parts.environ)
-            from benchmarks.cluster import run  # noqa: PLC0415 - the import sets up Django with the environment above
+            django.setup()
+            from benchmarks.cluster import run  # noqa: PLC0415 - it needs Django
 
             run(options, parts)
     except Unavailable as error:

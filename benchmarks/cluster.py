@@ -14,7 +14,6 @@ from datetime import timedelta
 from itertools import cycle, islice
 from time import perf_counter
 
-import django
 from django.core.management import call_command
 from django.db import connection, transaction
 from elasticsearch import Elasticsearch
@@ -152,9 +151,6 @@ def forget_keys(root: Elasticsearch) -> None:
     root.security.clear_api_key_cache(ids="*")
     root.security.clear_cached_roles(name="*")
     root.indices.clear_cache(index=index_pattern())
-
-
-django.setup()
 
 
 KEYS = 200
