@@ -99,7 +99,7 @@ def call(tool: str, /, **arguments: Any) -> list[Output]:
 
 
 def dispose(principal: Principal) -> None:
-    """Do what the member does: press Forget on each card, and let the time to undo pass."""
+    """Do what the member does: press Delete on each card, and let the time to undo pass."""
     own = ForgetProposal.objects.of(principal)
     for proposal in own.filter(state=ProposalState.PROPOSED):
         confirm(principal, proposal.pk)

@@ -21,7 +21,7 @@ from tests.memories.agent.conftest import dispose, started_of, text_of
 pytestmark = pytest.mark.django_db
 
 UNKNOWN = "I don't know that yet."
-PROPOSED = "Here is what would go. Nothing is forgotten before you press Forget."
+PROPOSED = "Here is what would go. Nothing is deleted before you press Delete."
 CARD = "4111 1111 1111 1111"
 
 Say = Callable[[str], str]
