@@ -18,6 +18,10 @@ async function search() {
   if (response.ok) found.innerHTML = await response.text();
 }
 
+for (const keys of document.querySelectorAll("[data-palette-keys]")) {
+  if (/Mac|iPhone|iPad/.test(navigator.platform)) keys.textContent = "⌘K";
+}
+
 function open() {
   palette.showPopover();
   words.select();
