@@ -13,7 +13,7 @@ from django import forms
 from django.http import HttpRequest, HttpResponse
 from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from memories.errors import InvalidInput
 from memories.models import CaseState, Fact, SupportCase
@@ -34,7 +34,7 @@ from tenants.principal import ADMINISTERS, READS_MEMORY
 PAGE_SIZE = 50
 _STATES = {
     "": gettext_lazy("Not closed"),
-    CaseState.OPEN: gettext_lazy("Open"),
+    CaseState.OPEN: pgettext_lazy("case", "Open"),
     CaseState.WAITING: gettext_lazy("Waiting for the member"),
     CaseState.CLOSED: gettext_lazy("Closed"),
 }

@@ -376,7 +376,7 @@ KINDS = {
 # The chart line to which each audit action adds.
 _HYGIENE = {
     **dict.fromkeys(REPLACED, gettext_noop("replaced")),
-    "review.opened": gettext_noop("asked"),
+    "review.opened": gettext_noop("opened"),
     "review.decided": gettext_noop("decided"),
 }
 _SAMPLED: Mapping[str, tuple[Metric, ...]] = {
