@@ -315,6 +315,14 @@ def test_a_new_member_is_asked_three_things_that_become_facts(ada: Client, princ
     assert "Three things" not in page(ada, "/")
 
 
+def test_an_empty_chat_offers_to_remember_only_while_memory_is_on(ada: Client, principal: Principal) -> None:
+    begin_turn(principal, text="Hello")
+    assert "becomes a fact" in page(ada, "/") and "Resume memory" not in page(ada, "/")
+    choose(principal, learns=False)
+    shown = page(ada, "/")
+    assert "becomes a fact" not in shown and "a summary" in shown and "Resume memory" in shown
+
+
 def test_a_temporary_chat_is_marked_and_ends_with_a_button(ada: Client, principal: Principal) -> None:
     assert "Temporary" in page(ada, "/?temporary=1")
     answer = ada.post("/chat/send/", {"message": "I live in Leeds.", "temporary": "1"}, follow=True)
