@@ -144,7 +144,7 @@ def switches(request: HttpRequest, principal: Principal) -> HttpResponse:
     choose(principal, learns=learns, recalls=recalls)
     said = _("Memory is on.") if learns else _("Memory is paused: nothing new is learned or stored.")
     messages.success(request, said if recalls else f"{said} " + _("Recall is off."))
-    return redirect(f"{reverse('account:home')}#memory")
+    return redirect("account:home")
 
 
 @member_page("POST")
@@ -153,7 +153,7 @@ def topics(request: HttpRequest, principal: Principal) -> HttpResponse:
     with refusals_shown(request, _("The topics")):
         choose(principal, never_topics=lines_of_choice(request.POST.getlist("topics"), request.POST.get("words", "")))
         messages.success(request, _("Saved. What you said before stays until you delete it."))
-    return redirect(f"{reverse('account:home')}#memory")
+    return redirect("account:home")
 
 
 @member_page("GET", "POST")
