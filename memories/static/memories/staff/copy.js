@@ -1,15 +1,16 @@
-// The page of one history: its permanent address is copied by a button. Without scripts it is selected by hand.
+// An address or a token is copied by a button. Without scripts it is selected by hand.
 
 import { gettext } from "../texts.js";
 
 for (const button of document.querySelectorAll("[data-copy]")) {
-  const field = document.querySelector(button.dataset.copy);
+  const from = document.querySelector(button.dataset.copy);
   const told = button.parentElement.querySelector("[data-copied]");
   button.hidden = false;
   button.addEventListener("click", async () => {
-    field.select();
+    if (from.select) from.select();
+    else getSelection().selectAllChildren(from);
     try {
-      await navigator.clipboard.writeText(field.value);
+      await navigator.clipboard.writeText(from.value ?? from.textContent);
       told.textContent = gettext("Copied.");
     } catch {
       told.textContent = gettext("Selected; copy it with the keyboard.");
