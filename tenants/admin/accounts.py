@@ -33,6 +33,7 @@ from tenants.admin.scoping import (
     SwitchedAdmin,
     TenantScopedAdmin,
     acting,
+    named,
     signed_in,
 )
 from tenants.errors import InvalidValue
@@ -168,6 +169,11 @@ _STATES = {
         gettext_lazy("expired: unused for {days} days"), days=UNUSED.days
     ),
 }
+
+
+def _named_member(member: Membership) -> str:
+    """Such as `Ada Fenwick (ada) in Quill Lane Cycles`: the username alone may be one that was made up here."""
+    return str(_("%(user)s in %(tenant)s") % {"user": named(member.user), "tenant": member.tenant})
 
 
 class ApiTokenForm(forms.ModelForm[ApiToken]):
@@ -307,7 +313,10 @@ class ApiTokenAdmin(TenantScopedAdmin[ApiToken]):
             if not user.is_superuser:
                 offered = offered.filter(Q(user=user) | Q(tenant_id__in=tenant_ids_of(user, self.roles)))
             kwargs["queryset"] = offered.filter(Q(user=user) | ~Q(external_id=""))
-        return super().formfield_for_foreignkey(db_field, request, **kwargs)
+        field = super().formfield_for_foreignkey(db_field, request, **kwargs)
+        if field is not None and db_field.name == "membership":
+            field.label_from_instance = _named_member  # type: ignore[assignment, method-assign]
+        return field
 
     def save_model(self, request: HttpRequest, obj: ApiToken, form: Any, change: bool) -> None:  # noqa: ARG002, FBT001
         wanted: dict[str, Any] = {name: getattr(obj, name) for name in ("name", "scopes", "networks", "expires_at")}

@@ -144,6 +144,13 @@ def test_who_administers_one_tenant_has_a_button_for_its_key(browser: Client, te
     assert "New backend key" not in browser.get(page("apitoken")).content.decode()
 
 
+def test_the_member_of_a_token_is_chosen_by_name(browser: Client, tenant: Tenant) -> None:
+    made_up = make_membership(tenant, name="Carla Neri")
+    Membership.objects.filter(pk=made_up.pk).update(external_id="A-3")
+    offered = browser.get(page("apitoken", "add")).context["adminform"].form["membership"]
+    assert f"Carla Neri ({made_up.user.username}) in {tenant.name}" in str(offered)
+
+
 def test_a_token_is_shown_exactly_once(browser: Client, staff: Membership) -> None:
     response = browser.post(page("apitoken", "add"), token_form(staff), follow=True)
     (plaintext,) = TOKEN_PATTERN.findall(response.content.decode())
