@@ -151,7 +151,7 @@ def test_an_uploaded_export_is_checked_and_not_stored(auditor: Client, principal
     archive = certificate(auditor, verified(auditor))
     events = AuditEvent.objects.count()
     text = told(auditor, archive)
-    assert "genuine" in text and "certificate: intact" in text and "not genuine" not in text
+    assert "genuine" in text and "Certificate: intact" in text and "not genuine" not in text
     exported: Any = auditor.post(reverse("admin:tenants_auditevent_export"))
     text = told(auditor, b"".join(exported.streaming_content))
     assert "digests were computed again and fit" in text
