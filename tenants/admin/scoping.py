@@ -217,14 +217,21 @@ class TenantScopedAdmin(admin.ModelAdmin[Row]):
 
 
 class SwitchedAdmin(TenantScopedAdmin[Switched]):
-    """Base of pages whose rows are activated and deactivated, never deleted."""
+    """Base of pages whose rows are activated and deactivated, never deleted.
+
+    Nobody deactivates themselves, so a tenant keeps an administrator who can undo it.
+    """
 
     actions = ["deactivate", "activate"]
 
     @admin.action(description=gettext_lazy("Deactivate: turn away from now on"), permissions=["change"])
     def deactivate(self, request: HttpRequest, rows: QuerySet[Switched]) -> None:
         for row in rows:
-            services.deactivate(row, actor=acting(request))
+            if getattr(row, "user_id", row.pk) != request.user.pk:
+                services.deactivate(row, actor=acting(request))
+            else:
+                told = _("Nobody deactivates themselves: another administrator can do it.")
+                self.message_user(request, told, messages.WARNING)
 
     @admin.action(description=gettext_lazy("Activate"), permissions=["change"])
     def activate(self, request: HttpRequest, rows: QuerySet[Switched]) -> None:

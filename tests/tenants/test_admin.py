@@ -311,6 +311,13 @@ def test_rows_are_switched_by_actions(platform_browser: Client, membership: Memb
     assert AuditEvent.objects.exclude(action__startswith="search_key.").count() == 2
 
 
+def test_nobody_deactivates_themselves(browser: Client, staff: Membership) -> None:
+    colleague = make_membership(staff.tenant)
+    asked = {"action": "deactivate", "_selected_action": [str(staff.pk), str(colleague.pk)]}
+    assert "Nobody deactivates themselves" in browser.post(page("membership"), asked, follow=True).content.decode()
+    assert list(Membership.objects.filter(is_active=True, tenant=staff.tenant)) == [staff]
+
+
 @pytest.mark.parametrize("model", ["membership", "user", "apitoken"])
 def test_a_list_asks_no_more_for_more_rows(
     browser: Client, tenant: Tenant, django_assert_max_num_queries: Any, model: str
