@@ -13,7 +13,11 @@ import pytest
 from django.db import connection
 from pytest_django import Settings
 
+from tests.browser.conftest import browse, chromium, member, open_page
 from tests.proofs.real_site import Parts, RealSite
+
+# Fixtures, here rather than in each module that uses them: one process can have one Chromium.
+__all__ = ["browse", "chromium", "member", "open_page"]
 
 HERE = Path(__file__).parent
 

@@ -11,11 +11,9 @@ from unittest.mock import Mock
 import pytest
 
 from tenants.models import Membership, User
-from tests.browser.conftest import Browse, OpenPage, browse, chromium, member, open_page
+from tests.browser.conftest import Browse, OpenPage
 from tests.browser.member_pages import member_pages
 from tests.browser.staff_pages import faults_in, faults_of, language_of
-
-__all__ = ["browse", "chromium", "member", "open_page"]  # fixtures
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

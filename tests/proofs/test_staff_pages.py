@@ -9,10 +9,8 @@ from __future__ import annotations
 import pytest
 
 from tenants.models import Membership, User
-from tests.browser.conftest import OpenPage, browse, chromium, member, open_page
+from tests.browser.conftest import OpenPage
 from tests.browser.staff_pages import everything, faults_in, language_of, staff_pages
-
-__all__ = ["browse", "chromium", "member", "open_page"]  # fixtures
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
