@@ -40,7 +40,7 @@ def describe(
     marked: Mapping[str, NDArray[Any]],
     signs: Mapping[str, Floats],
 ) -> dict[str, Floats]:
-    """Return the features of the `chosen` candidates by name,.
+    """Return the features of the `chosen` candidates by name.
 
     `fused` is the sum of the signals and `added` holds its parts; `marked` and `signs` hold what the texts of the
     candidates say.

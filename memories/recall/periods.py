@@ -16,7 +16,7 @@ from datetime import UTC, date, datetime, time, timedelta
 import numpy as np
 from numpy.typing import NDArray
 
-from memories.recall.pool import CandidateRow, Moment, stamps
+from memories.recall.pool import SECONDS_PER_DAY, CandidateRow, Moment, stamps
 from memories.recall.vocabulary import Vocabulary, fold
 from memories.recall.words_en import OTHERS_TOO
 from memories.types import Kind
@@ -45,7 +45,6 @@ _SATURDAY = 5
 _FIRST_YEAR, _LAST_YEAR = 1900, 2099
 _OPEN_START, _OPEN_END = date(1, 1, 1), date(9999, 1, 1)
 _SEASON_MONTHS = 3
-_SECONDS_PER_DAY = 86_400.0
 _INTRODUCING = ("in", "since", "before", "after", "until", "between")
 
 Floats = NDArray[np.float32]
@@ -65,7 +64,7 @@ class Period:
     @property
     def days(self) -> float:
         """The length."""
-        return (self.end - self.first).total_seconds() / _SECONDS_PER_DAY
+        return (self.end - self.first).total_seconds() / SECONDS_PER_DAY
 
     @property
     def is_open(self) -> bool:
@@ -120,11 +119,11 @@ def _near(period: Period, began: NDArray[np.float64], ended: NDArray[np.float64]
 def _days(moments: Sequence[Moment]) -> NDArray[np.float64]:
     """Return moments as days since 1970, NaN where unknown."""
     known = stamps(moments)
-    return np.where(np.isnat(known), np.nan, known.astype(np.int64) / _SECONDS_PER_DAY)
+    return np.where(np.isnat(known), np.nan, known.astype(np.int64) / SECONDS_PER_DAY)
 
 
 def _day_number(moment: datetime) -> float:
-    return moment.timestamp() / _SECONDS_PER_DAY
+    return moment.timestamp() / SECONDS_PER_DAY
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from memories.types import Kind, Status, Turns
 Integers = NDArray[np.intp]
 Moment = str | None
 
+SECONDS_PER_DAY = 86_400.0
 _MOMENT_CHARACTERS = 19
 
 

@@ -24,7 +24,7 @@ from memories.recall.codes import holds, share_held, spellings
 from memories.recall.features import describe
 from memories.recall.late_interaction import Coverage, Texts, coverage, pack
 from memories.recall.periods import closeness
-from memories.recall.pool import Moment, Pool, stamps
+from memories.recall.pool import SECONDS_PER_DAY, Moment, Pool, stamps
 from memories.recall.query import Query
 from memories.recall.ranker import READ, gains
 from memories.recall.slot_words import GENERAL, keys_by_word
@@ -120,7 +120,6 @@ _TELLING = 0.2
 _SAME_QUESTION = 0.75
 # A text that begins as a question and has all of this one in it, of at least so many pieces, asks it, too.
 _A_QUESTION = 3
-_SECONDS_PER_DAY = 86_400.0
 _BEFORE, _ITSELF = 3, 4  # columns of Pool.neighbours
 
 
@@ -398,5 +397,5 @@ def _age_days(moments: Sequence[Moment], now: datetime, *, unknown: float) -> Fl
     """Return the days from each moment to `now`; `unknown` where there is no moment."""
     known = stamps(moments)
     present = np.datetime64(now.astimezone(UTC).replace(tzinfo=None), "s")
-    days = (present - known).astype(np.float64) / _SECONDS_PER_DAY
+    days = (present - known).astype(np.float64) / SECONDS_PER_DAY
     return np.where(np.isnat(known), unknown, days).astype(np.float32)

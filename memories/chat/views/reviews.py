@@ -152,10 +152,11 @@ def settle(request: HttpRequest, principal: Principal, review_id: UUID) -> HttpR
     except Conflict as error:
         messages.error(request, str(error))
     else:
+        told = _(_DONE[answer.decision])
         if onward:
-            offer_review_undo(request, review_id, _(_DONE[answer.decision]))
+            offer_review_undo(request, review_id, told)
         else:
-            messages.success(request, _(_DONE[answer.decision]))
+            messages.success(request, told)
     return redirect(onward or _address(review_id))
 
 
