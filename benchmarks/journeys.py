@@ -283,12 +283,7 @@ def _certificate(hand: Hand) -> None:
 
 
 def _tenant(hand: Hand) -> None:
-    hand.press("Tenants")
-    hand.press("New tenant")
-    hand.fill("Name", "Acme")
-    hand.press("Save")
-    hand.fill("Email", "ines@acme.example")
-    hand.press("Save")
+    hand.make_tenant("Acme", "ines@acme.example")
     expect(hand.page.locator("pre code")).to_be_visible()
 
 

@@ -46,6 +46,15 @@ class Hand:
         self.fill("Password", password)
         self.press("Sign in")
 
+    def make_tenant(self, name: str, email: str) -> None:
+        """From the first page of the admin: make a tenant, and the invitation of its first administrator."""
+        self.press("Tenants")
+        self.press("New tenant")
+        self.fill("Name", name)
+        self.press("Save")
+        self.fill("Email", email)
+        self.press("Save")
+
     def join(self, link: str, password: str = PASSWORD) -> None:
         """Make the account of an invitation, with the e-mail address as the username."""
         self.page.goto(link)

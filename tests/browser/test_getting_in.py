@@ -108,12 +108,7 @@ def test_operator_to_chatting_member_takes_under_ten_minutes_and_forty_clicks(
 def make_tenant_and_invite(hand: Hand) -> str:
     """The link for the first administrator."""
     hand.sign_in("operator")
-    hand.press("Tenants")
-    hand.press("New tenant")
-    hand.fill("Name", "Acme")
-    hand.press("Save")
-    hand.fill("Email", "ines@acme.example")
-    hand.press("Save")
+    hand.make_tenant("Acme", "ines@acme.example")
     return hand.page.locator("pre code").inner_text()
 
 
