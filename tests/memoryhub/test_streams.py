@@ -90,6 +90,8 @@ def open_turns(site: Site) -> int:
     """The places that turns hold at the moment."""
     held = "SELECT count(*) FROM memoryhub_quota WHERE key LIKE ? AND used_to > ?"
     with closing(sqlite3.connect(site.folder / "limits.sqlite3")) as limits:
+        if not limits.execute("SELECT 1 FROM sqlite_master").fetchone():
+            return 0  # No turn was taken yet.
         return int(limits.execute(held, (f"{PLACES}:%", time.time() - PLACE_SECONDS)).fetchone()[0])
 
 
