@@ -12,9 +12,11 @@ from memories.english.text import compiled, phrases, word_set
 
 UNKNOWN = "I don't know that yet."
 ANSWERS: dict[str, str] = TABLES["answers"]
-_SAME_FORM, _ADVERBS, _NO_VERBS, _ACTS, _ENGLISH = (
-    word_set(TABLES["words"][name]) for name in ("same_form", "adverbs", "no_verbs", "acts", "english")
+_SAME_FORM, _ADVERBS, _ACTS, _ENGLISH = (
+    word_set(TABLES["words"][name]) for name in ("same_form", "adverbs", "acts", "english")
 )
+# Only these begin a fact about its owner for certain; any other word may be a noun, as in "Punctures come from glass".
+_VERBS = _ACTS | _SAME_FORM | {"is", "was"}
 _PAST = {"live": "lived", "work": "worked", "are": "were", "have": "had", "drive": "drove", "ride": "rode", "do": "did"}
 _ITSELF = tuple((pattern(row["asks"]), str(row["answer"])) for row in TABLES["itself"])
 # Patterns that must match the whole message.
@@ -32,28 +34,9 @@ _SOMEBODYS = compiled(rf"{SOMEBODY}'s")
 
 
 def second_person(text: str) -> str:
-    """Rephrase a stored fact for its owner: "Lives in Leeds" becomes "you live in Leeds".
-
-    A fact about a named person is unchanged; a fact in any other form is quoted.
-    """
-    text = text.strip().rstrip(".")
-    first, _, rest = text.partition(" ")
-    word = first.casefold()
-    if word == "no" and rest.casefold().startswith("longer "):
-        return f"you {'are ' if P['being'].match(rest[7:]) else ''}no longer {_base(rest[7:])}"
-    if word == "to" and rest.startswith("do: "):
-        return f"you wanted to {rest[4:]}"
-    if first.endswith("'s") or P["yours"].match(text):
-        named = first[:1].isupper() and first.endswith("'s") and not _SOMEBODYS.fullmatch(first)
-        return text if named else f"your {_lowered(_own(text))}"
-    if P["theirs"].match(text):
-        return text
-    if P["being"].match(text):
-        return f"you {'were' if word == 'born' else 'are'} {_lowered(text)}"
-    verb = (
-        word.endswith("s") and word not in _NO_VERBS and rest and not rest.startswith(("is ", "are ", "has ", "was "))
-    )
-    return f"you {_base(text)}" if verb or word in _SAME_FORM | _ADVERBS else f"you told me “{text}”"
+    """A fact inside a sentence to its owner: "you live in Leeds". If `to_owner` is not certain, its words are quoted."""
+    told = to_owner(text) or f"“{text.strip().rstrip('.')}”"
+    return _lowered(told) if told.startswith(("You ", "Your ")) else told
 
 
 def to_owner(text: str) -> str:
@@ -62,16 +45,27 @@ def to_owner(text: str) -> str:
     "" if it is not certain that the owner is the subject. A fact about a named person stays as it is.
     """
     text = re.sub(r"^(?:Her|His|Their) (?=[a-z])", "Your ", text.strip().rstrip("."))
+    first, _, rest = text.partition(" ")
+    word = first.casefold()
     if _OTHERS.search(text):
         return ""
-    told = second_person(text)
-    if text.startswith("Your ") or (P["theirs"].match(text) and not told.startswith("your ")):
+    if word == "your":
         return text
-    first = next((word for word in text.casefold().split() if word not in _ADVERBS), "")
-    sure = first in _ACTS | _SAME_FORM | {"is", "are", "was", "to", "longer"} or told.startswith("your ")
-    if (sure or P["being"].match(text)) and not told.startswith("you told me"):
-        return f"{told[:1].upper()}{told[1:]}"
-    return ""
+    if word == "no" and rest.casefold().startswith("longer "):
+        return f"You {'are ' if P['being'].match(rest[7:]) else ''}no longer {_base(rest[7:])}"
+    if word == "to" and rest.startswith("do: "):
+        return f"You wanted to {rest[4:]}"
+    if first.endswith("'s") or P["yours"].match(text):
+        named = first[:1].isupper() and first.endswith("'s") and not _SOMEBODYS.fullmatch(first)
+        return text if named else f"Your {_lowered(_own(text))}"
+    if P["theirs"].match(text):
+        return text
+    if P["being"].match(text):
+        return f"You {'were' if word == 'born' else 'are'} {_lowered(text)}"
+    verb = next((each for each in text.casefold().split() if each not in _ADVERBS), "")
+    # A noun may look like a verb: "Drinks are in the fridge".
+    sure = verb in _VERBS and not rest.startswith(("is ", "are ", "has ", "was "))
+    return f"You {_base(text)}" if sure else ""
 
 
 def _base(words: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memories.english.phrasing import to_owner
+from memories.english.phrasing import second_person, to_owner
 
 
 @pytest.mark.parametrize(
@@ -25,3 +25,9 @@ from memories.english.phrasing import to_owner
 )
 def test_a_fact_speaks_to_its_owner_if_it_is_certain_whom_it_is_about(text: str, sentence: str) -> None:
     assert to_owner(text) == sentence
+
+
+def test_an_answer_tells_a_fact_in_the_words_of_its_page_or_quotes_it() -> None:
+    assert second_person("Wife is Ana") == "your wife is Ana"
+    assert second_person("Rex's birthday is 12 May") == to_owner("Rex's birthday is 12 May")
+    assert second_person("Punctures come from glass.") == "“Punctures come from glass”"
