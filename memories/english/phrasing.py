@@ -34,7 +34,7 @@ _SOMEBODYS = compiled(rf"{SOMEBODY}'s")
 
 
 def second_person(text: str) -> str:
-    """A fact inside a sentence to its owner: "you live in Leeds". If `to_owner` is not certain, its words are quoted."""
+    """A fact inside a sentence to its owner: "you live in Leeds"; in quotation marks if `to_owner` is not certain."""
     told = to_owner(text) or f"“{text.strip().rstrip('.')}”"
     return _lowered(told) if told.startswith(("You ", "Your ")) else told
 

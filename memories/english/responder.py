@@ -120,6 +120,13 @@ class Responder:
         """The member, if what is known of them may come up."""
         return self._principal if self._principal is not None and may_recall(self._principal) else None
 
+    @property
+    def _unrecalled(self) -> str:
+        """The answer to whoever asks for what may not come up; empty if memory may."""
+        if self._principal is None or self._reads:
+            return ""
+        return ANSWERS["temporary" if self._principal.off_record else "recall_off"]
+
     @cached_property
     def _known(self) -> Knowledge:
         """The member's own facts before this turn changed them."""
@@ -294,7 +301,8 @@ class Responder:
         else:
             self._answered_from = known = self._look() if changed and message.questions else self._known
             parts += [
-                _short(each) or self._answer(each, known, recalled) for each in message.questions[:MOST_QUESTIONS]
+                _short(each) or self._last_said(each) or self._unrecalled or self._answer(each, known, recalled)
+                for each in message.questions[:MOST_QUESTIONS]
             ]
         if P["remind"].search(self._text) and ANSWERS["no_reminders"] not in "".join(parts):
             parts.append(ANSWERS["no_reminders"])
@@ -303,15 +311,22 @@ class Responder:
     def _nothing_done(self) -> str:
         """Answer a statement that yielded no facts or changes."""
         if not self._stores:
-            return ANSWERS["not_stored"]
+            return ANSWERS["not_stored" if self._principal is None or self._principal.off_record else "paused"]
         text = self._message.text
         if any(isinstance(each, End) and each.kind is Contradiction.HARSH for each in read_changes(text)):
-            return ANSWERS["which_place" if "there" in text.casefold().split() else "nothing_said"]
+            return self._unrecalled or ANSWERS["which_place" if "there" in text.casefold().split() else "nothing_said"]
         if P["denied"].match(text.strip()) or fragment(text):
             return ANSWERS["what_is_right"]
         if not content_words(text):
             return ANSWERS["unclear"]
         return ANSWERS["masked" if has_label(self._text) else "saved"]
+
+    def _last_said(self, question: str) -> str:
+        """Quote the message before this one to whoever asks for it."""
+        if self._last is None or not FORMS["last_said"].match(questions.normalised(question)):
+            return ""
+        self._quoted += [(Kind.EPISODIC, self._last.episode_id)] if self._last.episode_id else []
+        return f"You said: “{self._last.text}”"
 
     def _answer(self, question: str, known: Knowledge, recalled: Sequence[Item]) -> str:
         about, plain = questions.asks_for_all(question), questions.normalised(question)
@@ -319,9 +334,6 @@ class Responder:
             return answers.about(about, known, recalled) if about else answers.all_known(known)
         if day := questions.day_asked(question, known.now):
             return self._said_on(day)
-        if self._last and FORMS["last_said"].match(plain):
-            self._quoted += [(Kind.EPISODIC, self._last.episode_id)] if self._last.episode_id else []
-            return f"You said: “{self._last.text}”"
         named = FORMS["who_is"].match(plain)
         if named and (facts := known.about(named["name"])):
             return answers.facts_told(facts[:3], known)
@@ -350,6 +362,8 @@ class Responder:
     def _not_forgotten(self, forget: str, recalled: Sequence[Item]) -> str:
         if P["everything"].match(forget):
             return ANSWERS["everything"]
+        if self._unrecalled:
+            return self._unrecalled
         found = [] if P["points_back"].match(forget) else self._named(forget, recalled)[:LISTED]
         self._quoted += [(Kind(item["kind"]), UUID(item["id"])) for item in found]
         texts = [sentence(answers.named(item)) for item in found]

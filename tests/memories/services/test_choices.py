@@ -116,7 +116,7 @@ def test_while_paused_no_program_stores_anything(
 
 def test_while_paused_a_chat_goes_on_and_stores_no_memory(principal: Principal) -> None:
     choose(principal, learns=False)
-    assert "stored nothing" in answer_of(principal, "I live in Leeds and I work at Acme")
+    assert "Memory is paused, so I stored nothing" in answer_of(principal, "I live in Leeds and I work at Acme")
     assert stored(principal) == 0 and list_sessions(principal).count() == 1
 
 
@@ -221,6 +221,20 @@ def test_choices_of_one_member_touch_nobody_else(
         remember_fact(other.as_agent(), text=SAID)
         assert len(recall(other.as_agent(), "Leeds").items) == 1
     assert MemberChoices.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    "asked", ["What do you know about me?", "Where do I live?", "Forget my address", "What did I say today?"]
+)
+def test_an_answer_without_recall_says_so_and_where_memory_is_used(principal: Principal, asked: str) -> None:
+    remember_fact(principal, text="Lives in York", key="home_city")
+    assert answer_of(principal, asked, temporary=True).startswith(
+        "This chat is temporary and does not use your memory."
+    )
+    choose(principal, recalls=False)
+    assert answer_of(principal, asked).startswith(
+        "Recall is off, so I can't look into your memory. To switch it on, open Account"
+    )
 
 
 @pytest.mark.parametrize("kind", [ActorKind.AGENT, ActorKind.STAFF, ActorKind.SYSTEM])
