@@ -133,6 +133,7 @@ class IdentityProviderAdmin(TenantScopedAdmin[IdentityProvider]):
     empty_words = gettext_lazy("Let people sign in at your organisation's own provider, by OpenID Connect or SAML.")
     confirmed = True
     form = IdentityProviderForm
+    form_names = {"domains": "domain_lines", "roles": "role_lines", "secret": "new_secret"}
     list_display = ["tenant", "kind", "issuer", "makes_members", "passwords_off", "is_active"]
     list_select_related = ["tenant"]
 

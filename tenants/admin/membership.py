@@ -123,6 +123,7 @@ class MembershipAdmin(SwitchedAdmin[Membership]):
     """Members and their roles; with Elasticsearch in use, also their search keys."""
 
     confirmed = True
+    form_names = {"membership": "username", "user": "username"}
     list_filter = ["role", "is_active"]
     search_fields = ["user__username", "user__display_name", "external_id"]
     actions = ["deactivate", "activate", "rotate_keys", "mint_keys", "revoke_keys"]

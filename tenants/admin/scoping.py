@@ -23,7 +23,7 @@ from django.contrib.admin.widgets import RelatedFieldWidgetWrapper
 from django.db.models import DateTimeField, Field, ForeignKey, Model, QuerySet
 from django.db.models.constants import LOOKUP_SEP
 from django.forms import ModelChoiceField
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.formats import date_format
@@ -34,7 +34,7 @@ from django.utils.translation import gettext as _
 from memoryhub.languages import gettext_lazy
 from memoryhub.reauthentication import ask_password
 from tenants import services
-from tenants.errors import TenantsError, is_storable
+from tenants.errors import InvalidValue, TenantsError, is_storable
 from tenants.middleware import memberships_here, request_id_of
 from tenants.models import Membership, Tenant, User
 from tenants.principal import Actor, ActorKind, Role
@@ -103,6 +103,7 @@ class TenantScopedAdmin(admin.ModelAdmin[Row]):
     tenant_lookup = "tenant_id"
     roles: Sequence[Role] = (Role.ADMIN,)
     confirmed = False
+    form_names: Mapping[str, str] = {}  # the form's field for a field that a service names otherwise
 
     def in_scope(self, request: HttpRequest, rows: QuerySet[Row]) -> QuerySet[Row]:
         """The rows among `rows` that this user may see."""
@@ -198,15 +199,21 @@ class TenantScopedAdmin(admin.ModelAdmin[Row]):
         changes = self.confirmed and request.method == "POST" and self.may_enter(request)
         return ask_password(request) if changes else None
 
+    def get_form(self, request: HttpRequest, obj: Row | None = None, change: bool = False, **kwargs: Any) -> Any:  # noqa: FBT001, FBT002
+        """Django's form; once a service refused it, the form that says so."""
+        form: Any = super().get_form(request, obj, change, **kwargs)
+        refusal: TenantsError | None = getattr(request, "refusal", None)
+        return form if refusal is None else _refused(form, refusal, self.form_names)
+
     def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Show an error of a service as a message on the same page; nothing is stored."""
+        """Show the refusal of a service in the form, beside what was typed; nothing is stored."""
         if (page := self._asked(request)) is not None:
             return page
         try:
             return super().changeform_view(request, *args, **kwargs)
         except TenantsError as error:
-            self.message_user(request, str(error), messages.ERROR)
-            return HttpResponseRedirect(request.get_full_path())
+            request.refusal = error  # type: ignore[attr-defined]  # for `get_form`
+            return super().changeform_view(request, *args, **kwargs)
 
     def changelist_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Ask for the password before an action of the list, as before a change on an object's page."""
@@ -237,6 +244,24 @@ class SwitchedAdmin(TenantScopedAdmin[Switched]):
     def activate(self, request: HttpRequest, rows: QuerySet[Switched]) -> None:
         for row in rows:
             services.activate(row, actor=acting(request))
+
+
+def _refused(form: Any, refusal: TenantsError, names: Mapping[str, str]) -> Any:
+    """The class of a form with the refusal as an error of its field or, if it has no such field, of the form."""
+    name, words = None, str(refusal)
+    if isinstance(refusal, InvalidValue):
+        asked = names.get(refusal.field, refusal.field)
+        name = asked if asked in form.base_fields else None
+        if name or refusal.field == form._meta.model._meta.model_name:
+            words = refusal.reason
+
+    class Refused(form):  # type: ignore[misc]  # a class that Django makes
+        def full_clean(self) -> None:
+            super().full_clean()
+            if self.is_bound:
+                self.add_error(name, words)
+
+    return Refused
 
 
 def _names(model: type[Model]) -> frozenset[str]:

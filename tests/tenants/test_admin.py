@@ -120,9 +120,17 @@ def test_the_platform_adds_a_user_to_more_tenants(
 
 def test_what_a_service_refuses_is_said_on_the_page(platform_browser: Client, membership: Membership) -> None:
     data = new_member(membership.tenant, username=membership.user.username)
-    response = platform_browser.post(page("membership", "add"), data, follow=True)
-    assert "already exists" in response.content.decode()
+    answer = platform_browser.post(page("membership", "add"), data | {"external_id": "A-7"})
+    form = answer.context["adminform"].form
+    assert "already exists" in form.errors["username"][0] and form["external_id"].value() == "A-7"
     assert membership.tenant.memberships.count() == 1
+
+
+def test_a_refused_form_keeps_all_that_was_typed(browser: Client, staff: Membership) -> None:
+    answer = browser.post(page("apitoken", "add"), key_form(staff.tenant, networks="home\nlab"))
+    form = answer.context["adminform"].form
+    assert form.errors == {"networks": ["Write networks as 10.0.0.0/8 or 2001:db8::/32."]}
+    assert (form["name"].value(), form["networks"].value()) == ("backend", "home\nlab")
 
 
 def test_a_role_is_changed_by_the_service(browser: Client, membership: Membership) -> None:

@@ -292,6 +292,14 @@ def test_an_administrator_sets_the_provider_but_not_the_domains(tenant: Tenant, 
     assert (row.client_id, secret_of(row)) == ("new", SECRET)
 
 
+def test_a_refused_role_is_shown_at_its_lines(provider: IdentityProvider, staff: Membership, browser: Client) -> None:
+    posted = {"kind": "oidc", "issuer": "https://new.example", "client_id": "new", "role_lines": "it = boss"}
+    answer = browser.post(f"/admin/tenants/identityprovider/{provider.pk}/change/", posted)
+    form = answer.context["adminform"].form
+    assert form.errors == {"role_lines": ["There is no role boss."]}
+    assert (form["client_id"].value(), form["role_lines"].value()) == ("new", "it = boss")
+
+
 def test_an_administrator_of_another_tenant_sees_and_changes_nothing(
     provider: IdentityProvider, foreign: Membership, client: Client
 ) -> None:
