@@ -106,7 +106,7 @@ def refuse_unmistakable(words: Mapping[str, str]) -> None:
     """Raise InvalidInput naming the field that contains a pasted recall or starts with a chat template."""
     for field, text in words.items():
         if kind := unmistakable(text):
-            raise InvalidInput(field, _("cannot be remembered: %(reason_of)s.") % {"reason_of": reason_of(kind)})
+            raise InvalidInput(field, _("cannot be remembered: %(reason_of)s.") % {"reason_of": _(reason_of(kind))})
 
 
 def reason_of(kind: JunkKind) -> str:

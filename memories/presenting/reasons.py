@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
+from memories.hygiene.sensitivity.findings import noun
+from memories.types import SensitiveKind
+
 REASONS: Final = frozenset({
     gettext_noop("a known playbook has this trigger"),
     gettext_noop("a model found that both cannot hold"),
+    gettext_noop("a model found that both say the same"),
     gettext_noop("a name or number of it was said by nobody"),
     gettext_noop("a newer statement says the same"),
     gettext_noop("a step of it was said by nobody"),
@@ -17,6 +22,7 @@ REASONS: Final = frozenset({
     gettext_noop("all forgotten"),
     gettext_noop("asked for by the member"),
     gettext_noop("asked for in chat"),
+    gettext_noop("by hand"),
     gettext_noop("concluded by an agent"),
     gettext_noop("concluded in chat"),
     gettext_noop("consolidated from what was said"),
@@ -53,6 +59,7 @@ REASONS: Final = frozenset({
     gettext_noop("kept at the end of a task"),
     gettext_noop("known already"),
     gettext_noop("learned when it was said"),
+    gettext_noop("membership deactivated"),
     gettext_noop("never true"),
     gettext_noop("no episode supports it"),
     gettext_noop("no longer true, and in the history already"),
@@ -60,6 +67,8 @@ REASONS: Final = frozenset({
     gettext_noop("not confirmed in time, and not used"),
     gettext_noop("nothing of it is in the user's own words"),
     gettext_noop("nothing of what it would end is in the conversation, and it quotes nothing"),
+    gettext_noop("not stale any more"),
+    gettext_noop("old, unused or contradicted"),
     gettext_noop("older than what is believed now"),
     gettext_noop("one denies the other"),
     gettext_noop("only one of the two values can hold"),
@@ -67,6 +76,8 @@ REASONS: Final = frozenset({
     gettext_noop("proposed by an agent"),
     gettext_noop("proposed in chat"),
     gettext_noop("refined"),
+    gettext_noop("refused by the cluster"),
+    gettext_noop("refused the archive by the cluster"),
     gettext_noop("replaced long ago"),
     gettext_noop("retired"),
     gettext_noop("retracted since"),
@@ -77,15 +88,18 @@ REASONS: Final = frozenset({
     gettext_noop("session forgotten"),
     gettext_noop("somebody else said it"),
     gettext_noop("taken back by the owner"),
+    gettext_noop("tenant deactivated"),
     gettext_noop("the agent would end it, and the user's words do not say so"),
     gettext_noop("the document says it no more"),
     gettext_noop("the forgetting was undone"),
     gettext_noop("the same words counted already"),
     gettext_noop("the words of a request to erase"),
     gettext_noop("the words that it quotes are not the user's"),
+    gettext_noop("these are an assistant's words"),
     gettext_noop("they say the opposite"),
     gettext_noop("told by the user"),
     gettext_noop("undone"),
+    gettext_noop("user deactivated"),
     gettext_noop("what it says was taken out before the words were stored"),
     gettext_noop("what it tells is in the assistant's words alone"),
     gettext_noop("whose it was is erased"),
@@ -114,4 +128,25 @@ def reason_words(reason: str) -> str:
     why, _separator, how = reason.rpartition("; ")
     if how in _SETTLED:
         return f"{reason_words(why)}; {_(how)}"
+    for composed, part_words in _COMPOSED.items():
+        before, _placeholder, behind = composed.partition("%(part)s")
+        if reason.startswith(before) and reason.endswith(behind):
+            return _(composed) % {"part": part_words(reason[len(before) : len(reason) - len(behind)])}
     return _(reason) if reason in REASONS or reason in RECALLED else reason
+
+
+_KINDS: Final = {kind.value.replace("_", " "): kind for kind in SensitiveKind}
+
+
+def _kind_words(kinds: str) -> str:
+    return ", ".join(noun(_KINDS[name]) if name in _KINDS else name for name in kinds.split(", "))
+
+
+# Reasons with a part of their own, and the words of that part: of a scan (`services/retention/hygiene_scan.py`), a run
+# (`consolidation/planner.py`) and an import (`services/portability/sessions_import.py`).
+_COMPOSED: Final[Mapping[str, Callable[[str], str]]] = {
+    gettext_noop("It is no memory: %(part)s."): reason_words,
+    gettext_noop("It holds what is not stored: %(part)s."): _kind_words,
+    gettext_noop("the same as number %(part)s"): str,
+    gettext_noop("imported from %(part)s"): str,
+}

@@ -51,7 +51,7 @@ def refuse_junk_fact(principal: Principal, draft: FactDraft) -> None:
     if principal.actor_kind is not ActorKind.AGENT and draft.source not in MACHINE_MADE:
         return
     if found := junk(draft.text, slot=bool(draft.key)):
-        raise InvalidInput("text", _("is not remembered: %(reason_of)s.") % {"reason_of": reason_of(found)})
+        raise InvalidInput("text", _("is not remembered: %(reason_of)s.") % {"reason_of": _(reason_of(found))})
 
 
 def refuse_junk_playbook(principal: Principal, draft: PlaybookDraft) -> None:
@@ -59,7 +59,7 @@ def refuse_junk_playbook(principal: Principal, draft: PlaybookDraft) -> None:
     if principal.actor_kind is not ActorKind.AGENT:
         return
     if found := junk_in_playbook(draft.title, draft.trigger, draft.text, draft.steps):
-        raise InvalidInput("steps", _("are not remembered: %(reason_of)s.") % {"reason_of": reason_of(found)})
+        raise InvalidInput("steps", _("are not remembered: %(reason_of)s.") % {"reason_of": _(reason_of(found))})
 
 
 def refuse_repeat(principal: Principal, known: Fact, support: Sequence[Episode]) -> None:

@@ -6,6 +6,7 @@ import pytest
 from django.utils import translation
 
 from memories.hygiene.ageing import Cause
+from memories.hygiene.junk import JunkKind, reason_of
 from memories.presenting.reasons import REASONS, reason_words
 
 
@@ -19,6 +20,18 @@ from memories.presenting.reasons import REASONS, reason_words
             id="settled",
         ),
         pytest.param("Ada moved; the surer one stays", "Ada moved; das Sicherere bleibt", id="settled by a model"),
+        pytest.param(
+            "It is no memory: it is a greeting or a yes, and tells nothing.",
+            "Es ist keine Erinnerung: es ist ein Gruß oder ein Ja und sagt nichts aus.",
+            id="of junk",
+        ),
+        pytest.param(
+            "It holds what is not stored: payment card, phone.",
+            "Es enthält, was nicht gespeichert wird: Kartennummer, Telefonnummer.",
+            id="of a sensitive value",
+        ),
+        pytest.param("the same as number 2", "dasselbe wie Nummer 2", id="of a run"),
+        pytest.param("imported from old phone", "importiert aus old phone", id="of an import"),
         pytest.param("Fact", "Fact", id="of a person, and a text of another page"),
         pytest.param("", "", id="none"),
     ],
@@ -30,3 +43,7 @@ def test_only_what_the_program_wrote_is_translated(reason: str, words: str) -> N
 
 def test_the_reason_of_each_end_by_age_is_translated() -> None:
     assert set(Cause) <= REASONS
+
+
+def test_the_reason_of_each_kind_of_junk_is_translated() -> None:
+    assert {reason_of(kind) for kind in JunkKind} <= REASONS
