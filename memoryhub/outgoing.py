@@ -27,6 +27,7 @@ from urllib.parse import urlsplit
 import httpcore
 import httpx
 from django.conf import settings
+from django.utils.translation import gettext as _
 
 from memoryhub.env.values import LAST_PORT
 
@@ -54,22 +55,23 @@ def address_fault(url: str) -> str:
         parts = urlsplit(url)
         port, host = parts.port, parts.hostname or ""
     except ValueError:
-        return "is not a web address."
+        return _("is not a web address.")
     plain = bool(settings.MEMORYHUB_WEBHOOK_NETWORKS) and parts.scheme == "http"
     if parts.scheme != "https" and not plain:
-        return "must begin with https://."
+        return _("must begin with https://.")
     if not host or not url.isascii() or any(each.isspace() or not each.isprintable() for each in url):
-        return "is not a web address in ASCII letters."
+        return _("is not a web address in ASCII letters.")
     if "@" in parts.netloc or parts.fragment:
-        return "must not hold a name, a password or a fragment."
+        return _("must not hold a name, a password or a fragment.")
     allowed = port in (None, _TLS_PORT) or (plain and port == _PLAIN_PORT)
     if not allowed and not _FIRST_USERS_PORT <= (port or 0) <= LAST_PORT:
-        return f"must name port {_TLS_PORT}, or one from {_FIRST_USERS_PORT} on."
+        ports = {"port": _TLS_PORT, "first": _FIRST_USERS_PORT}
+        return _("must name port %(port)s, or one from %(first)s on.") % ports
     try:
         literal = ip_address(host)
     except ValueError:
         return ""
-    return "" if may_reach(literal, plain=plain) else "names an address that is not public."
+    return "" if may_reach(literal, plain=plain) else _("names an address that is not public.")
 
 
 def may_reach(address: IPv4Address | IPv6Address, *, plain: bool = False) -> bool:

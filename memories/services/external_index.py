@@ -17,6 +17,7 @@ from cryptography.fernet import InvalidToken
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from memories.errors import Conflict, InvalidInput
 from memories.hygiene.text import clean_text
@@ -139,9 +140,9 @@ def _audited(stored: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _checked_url(url: str) -> str:
-    fault = address_fault(url) if len(url) <= MAX_ADDRESS else "is no web address."
+    fault = address_fault(url) if len(url) <= MAX_ADDRESS else _("is not a web address.")
     if fault or "?" in url:
-        raise InvalidInput("url", fault or "must not hold a query.")
+        raise InvalidInput("url", fault or _("must not hold a query."))
     return url.rstrip("/")
 
 

@@ -35,7 +35,7 @@ def checked_upstreams(name: str, value: object) -> dict[str, dict[str, Any]]:
     checked: dict[str, dict[str, Any]] = {}
     for vendor, each in value.items():
         url, key = each.get("url"), each.get("key")
-        fault = address_fault(url) if isinstance(url, str) and len(url) <= MAX_ADDRESS else "is no web address."
+        fault = address_fault(url) if isinstance(url, str) and len(url) <= MAX_ADDRESS else _("is not a web address.")
         if fault or "?" in url:
             raise InvalidInput(f"{name}.{vendor}.url", fault or _("must not hold a query."))
         if key is not None and not (isinstance(key, str) and len(key) <= MAX_KEY and key.isascii()):

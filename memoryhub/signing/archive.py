@@ -27,6 +27,7 @@ from typing import IO, Any
 from uuid import UUID
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
+from django.utils.translation import gettext as _
 from zipstream import ZipStream
 
 from memoryhub.installation import PROGRAM
@@ -200,7 +201,7 @@ def rows_in(name: str, lines: Iterator[bytes]) -> int:
     """The number of rows in a file, by the suffix of its name."""
     if name.endswith(".csv"):
         return max(count_rows(lines) - 1, 0)
-    return sum(1 for _ in lines)
+    return sum(1 for __ in lines)
 
 
 def defused(text: str) -> str:
@@ -267,7 +268,7 @@ def genuine(
     *,
     keys: Sequence[str] | None = None,
     most_bytes: int | None = None,
-    accept: Callable[[Mapping[str, Any]], object] = lambda _: None,
+    accept: Callable[[Mapping[str, Any]], object] = lambda __: None,
 ) -> Iterator[OpenedArchive]:
     """Open and fully verify the archive in `source`, signed by one of `keys` (public; default: this installation's).
 
@@ -278,7 +279,7 @@ def genuine(
         opened = _opened(zipped, keys)
         accept(opened.manifest)
         if most_bytes is not None and sum(entry.bytes for entry in opened.files) > most_bytes:
-            raise NotGenuine(f"It is too large to be verified here: use `{PROGRAM} verify_export`.")
+            raise NotGenuine(_("It is too large to be verified here: use `%s verify_export`.") % PROGRAM)
         for entry in opened.files:
             _check_file(opened, entry)
         _check_bytes(source, opened)
@@ -287,7 +288,7 @@ def genuine(
 
 @contextmanager
 def _zip(source: IO[bytes]) -> Iterator[ZipFile]:
-    with _readable(otherwise="This is no zip archive, or its end is missing."):
+    with _readable(otherwise=_("This is no zip archive, or its end is missing.")):
         zipped = ZipFile(source)
     with zipped:
         yield zipped
@@ -297,28 +298,29 @@ def _opened(zipped: ZipFile, keys: Sequence[str] | None) -> OpenedArchive:
     names = [info.filename for info in zipped.infolist()]
     for name in (MANIFEST, SIGNATURE):
         if names.count(name) != 1:
-            missing = "is missing: the export was cut off, or this is none."
-            raise NotGenuine("is there more than once." if name in names else missing, name)
+            missing = _("is missing: the export was cut off, or this is none.")
+            raise NotGenuine(_("is there more than once.") if name in names else missing, name)
         if zipped.getinfo(name).file_size > _MOST_OF_A_MANIFEST:
-            raise NotGenuine("is too long.", name)
+            raise NotGenuine(_("is too long."), name)
     with _readable(MANIFEST):
         document = zipped.read(MANIFEST)
     with _readable(SIGNATURE):
         signature = zipped.read(SIGNATURE).decode("ascii")
     if not signature.endswith("\n") or not verify(document, signature[:-1], keys=keys):
-        raise NotGenuine("does not sign this manifest with a key that is known here.", SIGNATURE)
+        raise NotGenuine(_("does not sign this manifest with a key that is known here."), SIGNATURE)
     manifest = json.loads(document)
     if not isinstance(manifest, dict) or (manifest.get("format"), manifest.get("version")) != (FORMAT, VERSION):
-        raise NotGenuine(f"is of a form that this version does not read (it reads {FORMAT} {VERSION}).", MANIFEST)
+        form = f"{FORMAT} {VERSION}"
+        raise NotGenuine(_("is of a form that this version does not read (it reads %s).") % form, MANIFEST)
     files = tuple(FileEntry(**entry) for entry in manifest["files"])
     expected = [*(entry.name for entry in files), MANIFEST, SIGNATURE]
     for name in [name for name in expected if name not in names] + [name for name in names if name not in expected]:
-        raise NotGenuine("is missing." if name in expected else "was not in the export.", name)
+        raise NotGenuine(_("is missing.") if name in expected else _("was not in the export."), name)
     if names != expected:
-        raise NotGenuine("The files are in another order, or one is there twice.")
+        raise NotGenuine(_("The files are in another order, or one is there twice."))
     for entry in files:  # so that nothing is unpacked that is larger than what was signed
         if zipped.getinfo(entry.name).file_size != entry.bytes:
-            raise NotGenuine("was changed: its size is not that of the manifest.", entry.name)
+            raise NotGenuine(_("was changed: its size is not that of the manifest."), entry.name)
     return OpenedArchive(zipped, manifest, files)
 
 
@@ -334,16 +336,18 @@ def _check_file(opened: OpenedArchive, entry: FileEntry) -> None:
 
     rows = rows_in(entry.name, read())
     if length != entry.bytes or digest.hexdigest() != entry.sha256:
-        raise NotGenuine("was changed: its digest is not that of the manifest.", entry.name)
+        raise NotGenuine(_("was changed: its digest is not that of the manifest."), entry.name)
     if rows != entry.rows:
-        raise NotGenuine(f"has {rows} rows, the manifest says {entry.rows}.", entry.name)
+        raise NotGenuine(
+            _("has %(rows)s rows, the manifest says %(stated)s.") % {"rows": rows, "stated": entry.rows}, entry.name
+        )
 
 
 def _check_bytes(source: IO[bytes], opened: OpenedArchive) -> None:
     """Compare every byte of the zip with the writer's: by digest up to the manifest, and the rest by its exact form."""
     infos = opened.zipped.infolist()
     position = 0
-    with _readable(otherwise="The zip is damaged."):
+    with _readable(otherwise=_("The zip is damaged.")):
         for info in infos:
             position = _check_entry(source, info, position)
             if info.filename == MANIFEST:
@@ -351,17 +355,17 @@ def _check_bytes(source: IO[bytes], opened: OpenedArchive) -> None:
         source.seek(position)
         tail = source.read(_READ_BYTES)
     if tail != _directory(infos, position):
-        raise NotGenuine("The table of contents of the zip was changed.")
+        raise NotGenuine(_("The table of contents of the zip was changed."))
 
 
 def _check_entry(source: IO[bytes], info: ZipInfo, position: int) -> int:
     """Compare a file's local header and data descriptor; returns the position of the next entry."""
     header, descriptor = _header(info), _descriptor(info)
     if info.header_offset != position or _read(source, position, len(header)) != header:
-        raise NotGenuine("what stands before it in the zip was changed.", info.filename)
+        raise NotGenuine(_("what stands before it in the zip was changed."), info.filename)
     end = position + len(header) + info.compress_size
     if _read(source, end, len(descriptor)) != descriptor:
-        raise NotGenuine("what stands after it in the zip was changed.", info.filename)
+        raise NotGenuine(_("what stands after it in the zip was changed."), info.filename)
     return end + len(descriptor)
 
 
@@ -374,7 +378,7 @@ def _check_beginning(source: IO[bytes], opened: OpenedArchive, manifest: ZipInfo
         digest.update(piece)
         left -= len(piece)
     if told != {"bytes": begins, "sha256": digest.hexdigest()}:
-        raise NotGenuine("The zip was written anew or changed: its bytes are not those that were signed.")
+        raise NotGenuine(_("The zip was written anew or changed: its bytes are not those that were signed."))
 
 
 def _read(source: IO[bytes], position: int, length: int) -> bytes:
@@ -438,9 +442,9 @@ def _time(info: ZipInfo) -> int:
 
 
 @contextmanager
-def _readable(file: str = "", *, otherwise: str = "cannot be read: it is damaged.") -> Iterator[None]:
+def _readable(file: str = "", *, otherwise: str = "") -> Iterator[None]:
     """Convert any error of reading a damaged zip to NotGenuine."""
     try:
         yield
     except _BROKEN as error:
-        raise NotGenuine(otherwise, file) from error
+        raise NotGenuine(otherwise or _("cannot be read: it is damaged."), file) from error

@@ -147,7 +147,7 @@ def _events(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
         except ValueError:
             event = None
         if not isinstance(event, dict) or not {*DIGESTED_COLUMNS, "digest", "payload"} <= event.keys():
-            raise BadEvent(f"line {number} is no event.")
+            raise BadEvent(_("line %s is no event.") % number)
         yield event
 
 
@@ -175,9 +175,9 @@ def _compare(name: str, claimed: Mapping[str, Any] | None, found: ChainPart | No
     if claimed is None or found is None or (found.first, found.last, found.events) != (
         claimed["first"], claimed["last"], claimed["events"],
     ):  # fmt: skip
-        raise BadEvent(f"the events of chain {name} are not those that the manifest names.")
+        raise BadEvent(_("the events of chain %s are not those that the manifest names.") % name)
     if found.last > claimed["length"]:
-        raise BadEvent(f"chain {name} has events beyond its head.")
+        raise BadEvent(_("chain %s has events beyond its head.") % name)
 
 
 def _bad(event: Mapping[str, Any], what: str) -> BadEvent:

@@ -8,6 +8,7 @@ import zipfile
 from collections.abc import Iterator
 
 import pytest
+from django.utils import translation
 from hypothesis import given
 from hypothesis import strategies as st
 from pytest_django import Settings
@@ -82,6 +83,12 @@ def test_who_edits_a_file_and_packs_it_again_is_told_which() -> None:
     assert refused(rezipped(more__csv=b"")) == "more.csv: was not in the export."
     assert refused(rezipped(manifest__sig=None)).startswith("manifest.sig: is missing")
     assert "written anew" in refused(rezipped()) or "zip was changed" in refused(rezipped())
+
+
+def test_a_page_says_in_its_language_what_was_changed() -> None:
+    with translation.override("de"):
+        assert refused(rezipped(plants__csv=None)) == "plants.csv: fehlt."
+        assert refused(b"no zip") == "Das ist kein ZIP-Archiv, oder sein Ende fehlt."
 
 
 def test_a_signature_of_something_else_is_none() -> None:

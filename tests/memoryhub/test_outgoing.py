@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
+from django.utils import translation
 from pytest_django import Settings
 
 from memoryhub.outgoing import CheckedTransport, Unreachable, address_fault, may_reach, post
@@ -102,6 +103,12 @@ def test_a_network_of_the_setting_is_reached_and_no_other(local: None) -> None:
 )
 def test_an_address_that_is_never_called_is_refused_when_it_is_named(url: str) -> None:
     assert address_fault(url)
+
+
+def test_a_refused_address_is_explained_in_the_language_of_the_page() -> None:
+    with translation.override("es"):
+        assert address_fault("ftp://example.org/") == "debe empezar por https://."
+        assert address_fault("https://example.org:22/") == "debe indicar el puerto 443, o uno a partir del 1024."
 
 
 @pytest.mark.parametrize("url", ["https://example.org/hook?a=b", "https://example.org:8443/", "https://1.1.1.1/"])
