@@ -25,7 +25,7 @@ _REASONS = (
     CONSOLIDATED, IMPORTED, "promoted", "session forgotten", "kept at the end of a task", "said in chat",
     "concluded in chat", "proposed in chat", "denied in chat", "ended in chat", "said to an agent",
     "concluded by an agent", "proposed by an agent", "denied to an agent", "ended by an agent", "asked for in chat",
-    "never true", "not active",
+    "never true", "not active", "by hand", "membership deactivated", "tenant deactivated", "user deactivated",
     "the words of a request to erase", "a model found that both cannot hold", "with the catalog", "everything",
 )  # fmt: skip
 _CHAINED = frozenset(kind.value for kind in CHAINED_MODELS)

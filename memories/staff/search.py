@@ -26,6 +26,7 @@ from memoryhub.languages import gettext_lazy
 from tenants import search_keys
 from tenants.admin.membership import EXPIRED, MISSING, WORDS
 from tenants.audit.chain import EventDraft, record_tenant_event
+from tenants.audit.sentences import Sentence, sentences
 from tenants.errors import SearchKeysUnavailable
 from tenants.models import AuditEvent, CredentialState, KeyTrouble, Membership, SearchCredential
 from tenants.principal import ADMINISTERS
@@ -69,7 +70,7 @@ class SearchKeyPage(MemberView):
             events=self._events(),
         )
 
-    def _events(self) -> list[AuditEvent]:
+    def _events(self) -> list[Sentence]:
         """The latest events on this key in the tenant's audit log, newest first."""
         events = AuditEvent.objects.filter(
             tenant_id=self.member.tenant_id,
@@ -77,7 +78,7 @@ class SearchKeyPage(MemberView):
             target_kind="membership",
             action__startswith="search_key.",
         )
-        return list(events.select_related("payload").order_by("-sequence")[:_SHOWN_EVENTS])
+        return sentences(events.select_related("payload").order_by("-sequence")[:_SHOWN_EVENTS])
 
 
 class SearchKeyAction(MemberView):
@@ -109,7 +110,8 @@ class SearchKeyAction(MemberView):
             record_tenant_event(self.actor, self.member.tenant_id, draft)
         if drift:
             self.refuse(
-                _("The key differs from what it should be: %(drift)s. Replace it.") % {"drift": ", ".join(drift)}
+                _("The key differs from what it should be: %(drift)s. Replace it.")
+                % {"drift": ", ".join(map(_, drift))}
             )
         else:
             self.success(_("The key is as it should be: it opens this member's memory and nothing else."))

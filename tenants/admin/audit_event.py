@@ -30,7 +30,7 @@ from memoryhub.languages import gettext_lazy
 from memoryhub.signing.archive import TableFormat
 from tenants.admin.scoping import PARAMETER, TenantScope, TenantScopedAdmin, acting, address_of, one_of, signed_in
 from tenants.audit import verification
-from tenants.audit.actions import CountedAction, action_words, counted_actions, grouped, unknown_action
+from tenants.audit.actions import CountedAction, action_words, counted_actions, grouped, target_words, unknown_action
 from tenants.audit.chain import PLATFORM_CHAIN, owner_chain, tenant_chain
 from tenants.audit.export import export_audit, file_name
 from tenants.audit.listing import (
@@ -258,6 +258,7 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
             "title": _("Event of the audit log"),
             "event": event,
             "line": _line(sentence, params),
+            "about": target_words(event.target_kind),
             "alarms": alarms([badge], len(faults)),
             "erased": payload is None,
             "reason": said.get("reason", ""),
@@ -428,8 +429,7 @@ def _has_report(scope: TenantScope) -> bool:
 
 
 def _names(group: CountedAction, actions: Iterable[CountedAction]) -> Iterator[str]:
-    yield group.action
-    yield from (each.action for each in actions)
+    yield from (group.action, *(each.action for each in actions))
 
 
 def _said(fault: InvalidValue) -> str:

@@ -21,6 +21,7 @@ _SUBJECTS: Mapping[str, str | Promise] = {
     "chain": gettext_lazy("history"), "audit": gettext_lazy("audit log"), "tenant": gettext_lazy("organisation"),
     "search": gettext_lazy("search"), "forgetting": gettext_lazy("proposal to delete"),
     "case": gettext_lazy("case"),
+    "check": gettext_lazy("verification"),
     "consolidation": gettext_lazy("consolidation"),
     "expiry_rule": gettext_lazy("expiry rule"),
     "erasure": gettext_lazy("erasure"),
@@ -127,6 +128,16 @@ _WHOLE: Mapping[str, str | Promise] = {
     "audit.reported": gettext_lazy("Audit report made"),
     "memory.asked": gettext_lazy("Question asked of a memory"),
 }
+# Kinds of objects whose actions have another noun.
+_TARGETS = {
+    "api_token": "token",
+    "episodic": "episode",
+    "legal_hold": "hold",
+    "membership": "member",
+    "procedural": "playbook",
+    "semantic": "fact",
+    "tenant_check": "check",
+}
 _ALIKE = 3
 
 
@@ -139,6 +150,12 @@ def action_words(action: str) -> str:
     if verb == "*":
         return _("%(subject)s: anything") % {"subject": subject}
     return _("%(subject)s %(verb)s") % {"subject": subject, "verb": _VERBS.get(verb, verb.replace("_", " "))}
+
+
+def target_words(kind: str) -> str:
+    """The name of the kind of object that an event is about, such as `how-to` for a procedural memory."""
+    noun = _TARGETS.get(kind, kind)
+    return str(_SUBJECTS.get(noun, noun.replace("_", " ")))
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext
 from django_stubs_ext import StrOrPromise
 
+from tenants.audit.fields import field_words, value_words
 from tenants.audit.phrases import object_of, own_password, phrase_of
 from tenants.models import ApiToken, AuditEvent, Membership, Tenant, User
 from tenants.principal import ActorKind
@@ -60,7 +61,7 @@ def differences(before: Mapping[str, Any] | None, after: Mapping[str, Any] | Non
 
 
 def _difference(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> ValueDifference:
-    first, second = (_plain(side[name]) if name in side else None for side in (old, new))
+    first, second = (_plain(name, side[name]) if name in side else None for side in (old, new))
     left, right = ((text or "").split() for text in (first, second))
     state = "before" if second is None else "added" if first is None else "same" if first == second else "changed"
     sides: list[tuple[ValuePiece, ...]]
@@ -72,7 +73,7 @@ def _difference(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Va
             tuple(_pieces(left, [(tag, start, end) for tag, start, end, __, __ in codes])),
             tuple(_pieces(right, [(tag, start, end) for tag, __, __, start, end in codes])),
         ]
-    return ValueDifference(name.replace("_", " "), sides[0], sides[1], state)
+    return ValueDifference(field_words(name), sides[0], sides[1], state)
 
 
 def _pieces(words: list[str], codes: list[tuple[str, int, int]]) -> Iterator[ValuePiece]:
@@ -81,12 +82,12 @@ def _pieces(words: list[str], codes: list[tuple[str, int, int]]) -> Iterator[Val
             yield ValuePiece(" ".join(words[start:end]), marked=tag != "equal")
 
 
-def _plain(value: Any) -> str:
+def _plain(name: str, value: Any) -> str:
     if value is None:
         return _("nothing")
     if isinstance(value, bool):
         return _("yes") if value else _("no")
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return value_words(name, value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 _UNNAMED: Mapping[str, StrOrPromise] = {

@@ -17,6 +17,7 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext_noop
 
 from memoryhub.elasticsearch import reading_aliases
 from tenants.models import CredentialState, Membership, RetiredKey, SearchCredential
@@ -39,18 +40,18 @@ from tenants.search_keys.lifecycle import (
 class Drift(StrEnum):
     """A difference between a key and what it should be; `manage.py keys verify` prints the values."""
 
-    UNKNOWN_TO_CLUSTER = "unknown to the cluster"
-    UNKNOWN_TO_DATABASE = "unknown to the database"
-    INVALIDATED = "invalidated at the cluster"
-    EXPIRED = "expired"
-    NOT_ENDED = "still valid, though taken from its member"
-    UNDECIPHERABLE = "its secret cannot be decrypted"
-    NO_EXPIRY = "never expires"
-    EMPTY = "empty descriptors: it has every right of the minter"
-    OTHER_RIGHTS = "other rights than to search the reading aliases"
-    OTHER_QUERY = "no query, or another one"
-    OTHER_OWNER = "made for somebody else"
-    NO_KEY = "no key where there should be one"
+    UNKNOWN_TO_CLUSTER = gettext_noop("unknown to the cluster")
+    UNKNOWN_TO_DATABASE = gettext_noop("unknown to the database")
+    INVALIDATED = gettext_noop("invalidated at the cluster")
+    EXPIRED = gettext_noop("expired")
+    NOT_ENDED = gettext_noop("still valid, though taken from its member")
+    UNDECIPHERABLE = gettext_noop("its secret cannot be decrypted")
+    NO_EXPIRY = gettext_noop("never expires")
+    EMPTY = gettext_noop("empty descriptors: it has every right of the minter")
+    OTHER_RIGHTS = gettext_noop("other rights than to search the reading aliases")
+    OTHER_QUERY = gettext_noop("no query, or another one")
+    OTHER_OWNER = gettext_noop("made for somebody else")
+    NO_KEY = gettext_noop("no key where there should be one")
 
 
 # Fields that Elasticsearch adds to each descriptor.

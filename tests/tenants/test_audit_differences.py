@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.utils import translation
+
 from tenants.audit.sentences import ValueDifference, ValuePiece, differences
 
 
@@ -21,6 +23,13 @@ def test_what_differs_comes_first() -> None:
     assert [piece.text for row in rows for piece in (*row.before, *row.after)] == [
         "yes", "no", "[1, 2]", "nothing", "1", "1",
     ]  # fmt: skip
+
+
+def test_fields_and_states_are_named_in_the_language_of_the_page() -> None:
+    with translation.override("de"):
+        rows = differences({"status": "active", "is_staff": False}, {"status": "stale", "category": "stale"})
+    assert [row.name for row in rows] == ["Status", "Kategorie", "Personal"]
+    assert [piece.text for row in rows for piece in (*row.before, *row.after)] == ["aktiv", "überholt", "stale", "nein"]
 
 
 def test_long_texts_are_not_compared_word_by_word() -> None:

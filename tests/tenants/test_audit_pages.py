@@ -89,6 +89,14 @@ def test_an_event_shows_before_and_after_and_who_read_it(auditor: Client, princi
     assert "read an event of the audit log" in shown(auditor)
 
 
+def test_an_event_is_read_in_the_language_of_the_reader(auditor: Client, principal: Principal) -> None:
+    event = changed(principal, reason="said in chat")
+    User.objects.filter(memberships__role="auditor").update(language="de")
+    page = auditor.get(address("tenants_auditevent_change", event.pk)).content.decode()
+    assert '<q class="words">im Chat gesagt</q>' in page
+    assert "<dd>Agent <code>" in page and "<dd>Fakt <code>" in page and "Widerspruch" in page
+
+
 def test_the_look_is_recorded_first(auditor: Client, principal: Principal, monkeypatch: pytest.MonkeyPatch) -> None:
     event = changed(principal)
     monkeypatch.setattr("tenants.admin.audit_event.sentences", lambda _: pytest.fail("shown first"))

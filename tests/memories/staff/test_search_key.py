@@ -7,8 +7,11 @@ from django.test import Client
 from pytest_django import Settings
 
 from memoryhub.elasticsearch import Identity, service_client
-from tenants.models import AuditEvent, Membership, RetiredKey, SearchCredential
+from tenants.audit.chain import EventDraft, record_tenant_event
+from tenants.models import AuditEvent, Membership, RetiredKey, SearchCredential, User
+from tenants.principal import SYSTEM
 from tenants.search_keys import revoke_waiting
+from tenants.search_keys.verification import Drift
 from tests.memories.staff.conftest import At
 from tests.memories.staff.looking import INLINE, inside, words
 from tests.tenants.search_keys.probing import credential, key_of, seen, status_of
@@ -46,7 +49,22 @@ def test_a_key_is_replaced_taken_and_made_again_each_on_record(
     assert status_of(key_of(membership)) == 200
     assert told(membership) == ["rotated", "revoked", "minted"]
     page = words(administrator.get(at("search_key")))
-    assert "Minted by staff" in page and "by hand" in page
+    assert "made the search key of" in page and "because “by hand”" in page
+
+
+def test_what_happened_to_a_key_is_told_in_the_language_of_the_reader(
+    administrator: Client, at: At, membership: Membership, settings: Settings
+) -> None:
+    settings.MEMORYHUB_SEARCH = "elasticsearch"
+    User.objects.filter(memberships__role="admin").update(language="de")
+    drafts = [
+        EventDraft("search_key.revoked", "membership", membership.pk, "by hand"),
+        EventDraft("search_key.verified", "membership", membership.pk, after={"ok": False, "drift": [Drift.NO_EXPIRY]}),
+    ]
+    for draft in drafts:
+        record_tenant_event(SYSTEM, membership.tenant_id, draft)
+    page = words(administrator.get(at("search_key")))
+    assert "den Suchschlüssel widerrufen, weil „von Hand“" in page and "läuft nie ab" in page
 
 
 @pytest.mark.usefixtures("elasticsearch")
@@ -54,7 +72,7 @@ def test_a_good_key_is_verified_and_the_result_kept(administrator: Client, at: A
     seen(credential(membership).key_id)
     page = words(administrator.post(at("search_key_verify"), follow=True))
     assert "opens this member's memory and nothing else" in page.replace("&#x27;", "'")
-    assert "Verified by staff" in page and "as it should be" in page
+    assert "verified the search key of" in page and "as it should be" in page
     event = AuditEvent.objects.get(action="search_key.verified")
     assert event.payload.data["after"] == {"ok": True, "drift": []}
 
