@@ -17,6 +17,7 @@ from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from memories.errors import InvalidInput
 from memories.models import CaseState, Fact, SupportCase
+from memories.presenting.memory import MemoryView
 from memories.selectors.cases import CaseView, assignable, get_case, queue, with_members
 from memories.selectors.reviews import open_reviews
 from memories.services.cases import (
@@ -143,12 +144,30 @@ def _valid(form: forms.Form) -> Mapping[str, Any]:
 
 
 class CasePart:
-    """The part of a turn's page about its case."""
+    """The part of a turn's page about its case.
 
-    def __init__(self, page: MemberView, session_id: UUID, turn: int, facts: list[Fact]) -> None:
+    `explained`: the memory of "Why not this one?"; if a correction `names_it`, it comes first among the facts.
+    """
+
+    def __init__(
+        self,
+        page: MemberView,
+        session_id: UUID,
+        turn: int,
+        facts: list[Fact],
+        *,
+        explained: MemoryView | None,
+        names_it: bool,
+    ) -> None:
         self._page = page
         self._session_id, self._turn = session_id, turn
         self.facts = facts
+        self.explained, self.names_it = explained, names_it
+
+    @property
+    def words(self) -> str:
+        """The text to start a correction from: of the explained memory, else of the first fact."""
+        return self.explained.text if self.explained and self.names_it else self.facts[0].text
 
     @cached_property
     def case(self) -> CaseView | None:

@@ -21,6 +21,7 @@ from memories.hygiene.sensitivity.findings import short
 from memories.models import Fact, Mention, MessageState, Relation
 from memories.presenting.memory import MemoryView, source_words
 from memories.presenting.turns import usage_of
+from memories.selectors.memories import chain_of
 from memories.selectors.sessions import MentionView, TurnView, get_session, search_sessions, transcript
 from memories.selectors.staff.conversations import (
     TracedRecall,
@@ -34,7 +35,7 @@ from memories.selectors.staff.verdicts import AnswerSources, sources_of
 from memories.staff.base import MemberView
 from memories.staff.candidates import STAGE_TITLES, FunnelStep, funnel_of, table_of_trace
 from memories.staff.cases import CasePart
-from memories.staff.why_not import WhyNot, found_by, why_not_in_turn
+from memories.staff.why_not import found_by, why_not_in_turn
 from memories.types import ALL_KINDS, CURRENT, SensitiveKind
 from memoryhub.languages import gettext_lazy
 from tenants.errors import is_storable
@@ -162,7 +163,9 @@ class TurnPage(MemberView):
         view = record.view
         sources = sources_of(self.principal, record)
         why_not = self._why_not(record)
-        facts = _facts_at_issue(sources, view, why_not.get("why_not"))
+        explained = why_not["why_not"].memory if "why_not" in why_not else None
+        asked = self._current_states(explained)
+        facts = _facts_at_issue(asked, sources, view)
         return self.render(
             title=_("Turn %(number)s of %(conversation)s")
             % {
@@ -173,7 +176,7 @@ class TurnPage(MemberView):
             view=view,
             sources=sources,
             used=[(MemoryView(each), source_words(each, staff=True)) for each in sources.used],
-            case_part=CasePart(self, session_id, turn, facts),
+            case_part=CasePart(self, session_id, turn, facts, explained=explained, names_it=bool(asked)),
             **why_not,
             ending=ending_of_turn(view),
             masked=[short(SensitiveKind(kind)) for kind in view.masked],
@@ -196,13 +199,19 @@ class TurnPage(MemberView):
         except (InvalidInput, SearchForbidden, SearchUnavailable) as error:
             return {"why": asked, "why_problem": str(error)}
 
+    def _current_states(self, memory: MemoryView | None) -> list[Fact]:
+        """The member's own fact, or what replaced it, as it is believed now."""
+        if memory is None or not isinstance(memory.row, Fact):
+            return []
+        chain = chain_of(self.principal, memory.kind, memory.id)
+        return [row for row in chain if isinstance(row, Fact) and row.user_id and row.status in CURRENT]
 
-def _facts_at_issue(sources: AnswerSources, view: TurnView, why_not: WhyNot | None) -> list[Fact]:
-    """The member's own facts that a correction may be about: used, newer, asked about in "Why not", or recalled."""
+
+def _facts_at_issue(asked: Iterable[Fact], sources: AnswerSources, view: TurnView) -> list[Fact]:
+    """The member's own facts that a correction may be about: asked about in "Why not", used, newer, or recalled."""
     newer = [each.fact for each in sources.newer]
     recalled = [each.memory for each in view.mentions]
-    asked = [why_not.memory.row] if why_not else []
-    found = [row for row in (*sources.used, *newer, *asked, *recalled) if isinstance(row, Fact) and row.user_id]
+    found = [row for row in (*asked, *sources.used, *newer, *recalled) if isinstance(row, Fact) and row.user_id]
     return list({row.pk: row for row in found if row.status in CURRENT}.values())
 
 

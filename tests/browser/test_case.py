@@ -54,6 +54,9 @@ def _see_why_the_right_fact_did_not_come(page: Page) -> None:
     page.get_by_role("region", name="Why not this one?").get_by_role("link", name=AFTERNOONS).click()
     explained = page.get_by_role("status").filter(has_text=AFTERNOONS)
     expect(explained).to_contain_text("Only current memories are recalled")
+    case = page.get_by_role("region", name="Case", exact=True)
+    expect(case.get_by_label("What it should say")).to_have_value(AFTERNOONS)
+    case.get_by_label("Fact", exact=True).select_option(label=MISHEARD)
     assert not faults_of(page, "a turn with its case")
 
 

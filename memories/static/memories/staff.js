@@ -18,6 +18,16 @@ document.addEventListener("keydown", (event) => {
   event.target.form.requestSubmit();
 });
 
+// A text starts from the chosen one until somebody changes its words.
+for (const choice of document.querySelectorAll("[data-starts]")) {
+  const field = document.getElementById(choice.dataset.starts);
+  let start = field.value;
+  choice.addEventListener("change", () => {
+    if (field.value !== start) return;
+    field.value = start = choice.selectedOptions[0].dataset.text;
+  });
+}
+
 // Deeds on chosen rows appear once a row is chosen.
 const list = document.querySelector("[data-bulk]");
 const bulk = list?.querySelector(".bulk");

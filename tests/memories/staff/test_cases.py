@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from memories.models import CaseNote, Fact, MemoryPolicy, ReviewItem, Session, SupportCase
+from memories.models import CaseNote, Episode, Fact, MemoryPolicy, ReviewItem, Session, SupportCase
 from memories.selectors.looks import looks_at
 from memories.services.facts.remember import remember_fact
 from memories.services.feedback import give_feedback
@@ -71,6 +71,25 @@ def test_the_page_of_a_turn_holds_its_case(support: Client, membership: Membersh
     assert (item.kind, item.proposed, item.first_id, item.case_id) == ("correction", "", fact.pk, case.pk)
     told = words(support.get(page_of("turn", membership, case.session_id, 1)))
     assert "Called back." in told and "waiting for the member" in told
+
+
+def test_the_explained_memory_starts_the_correction_of_what_is_believed_now(
+    support: Client, membership: Membership, case: SupportCase
+) -> None:
+    turn, current = page_of("turn", membership, case.session_id, 1), remember_fact_of(membership)
+    told = support.get(turn, {"why": str(Fact.objects.get(text="Lives in Bristol").pk)})
+    part = told.context["case_part"]
+    assert (part.facts[0], part.words, part.names_it) == (current, "Lives in Bristol", True)
+    part = support.get(turn, {"why": str(current.pk)}).context["case_part"]
+    assert (part.facts[0], part.words) == (current, current.text)
+
+
+def test_a_memory_that_no_correction_can_name_is_said_to_be_none(
+    support: Client, membership: Membership, case: SupportCase
+) -> None:
+    said = Episode.objects.filter(user=membership.user).earliest("created_at")
+    told = support.get(page_of("turn", membership, case.session_id, 1), {"why": str(said.pk)})
+    assert not told.context["case_part"].names_it and "it cannot be corrected here" in words(told)
 
 
 def remember_fact_of(membership: Membership) -> Fact:
