@@ -7,6 +7,7 @@ stage for `explaining.py`. Recall never returns a memory that the principal may 
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -44,6 +45,9 @@ from tenants.principal import Principal, Right
 _SPEND = "memories.services.admission.spend_model_tokens"
 # The query is encoded while the search plane matches its terms; both release the GIL.
 _encoding = ThreadPoolExecutor(thread_name_prefix="query-encoder")
+# Only so many threads of a process load, score and select at once: numpy gives up the interpreter at every step, and 16
+# threads that fight for it need half as much processor time again. Nothing that asks another service holds a place.
+_computing = threading.BoundedSemaphore(2)
 
 
 @dataclass(slots=True)
@@ -159,17 +163,18 @@ def _run(principal: Principal, request: Request, stages: Stages, fusion: Fusion)
     meaning = encoding.result()
     request = replace(request, encoder=meaning.encoder)
     with tracing.span("recall.load"):
-        loaded = load(principal, request, found.to_load(), found.turns)
+        with _computing:
+            loaded = load(principal, request, found.to_load(), found.turns)
         pool = encoded_tail(principal, request, parsed, loaded)
     stages.passed("loaded", len(pool))
-    with tracing.span("recall.score", candidates=len(pool)):
+    with tracing.span("recall.score", candidates=len(pool)), _computing:
         scores = _score(pool, found, parsed, meaning, now=request.as_of or request.now, fusion=fusion)
     stages.passed("scored", len(pool))
     reranked = rerank(principal, request, pool, scores, found.relevance)
     if reranked.model:
         stages.passed("reranked", len(pool))
         scores = reranked.scores
-    with tracing.span("recall.select"):
+    with tracing.span("recall.select"), _computing:
         selection = choose(principal, request, pool, scores, found)
     stages.passed("selected", len(selection.items))
     external = beside.answer(request.token_budget) if beside is not None else ExternalAnswer()
