@@ -30,6 +30,9 @@ _LONGEST = 600
 _WORDS = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 # Pronouns that may mean the owner or somebody else.
 _OTHERS = compiled(r"\b(?:he|she|him|her|hers|his|herself|himself)\b")
+# A fact that names its owner so, and a pronoun that may mean them.
+_USER = compiled(rf"(?:the )?user (?=(?:{'|'.join(sorted(_VERBS | _ADVERBS))})\b)")
+_THEY = compiled(r"\b(?:they|them|their|theirs|themselves)\b")
 _SOMEBODYS = compiled(rf"{SOMEBODY}'s")
 
 
@@ -44,11 +47,13 @@ def to_owner(text: str) -> str:
 
     "" if it is not certain that the owner is the subject. A fact about a named person stays as it is.
     """
-    text = re.sub(r"^(?:Her|His|Their) (?=[a-z])", "Your ", text.strip().rstrip("."))
+    text = re.sub(r"^(?:Her|His|Their|The user's|User's) (?=[a-z])", "Your ", text.strip().rstrip("."))
+    user = _USER.match(text)
+    if _OTHERS.search(text) or (user and _THEY.search(text)):
+        return ""
+    text = text[user.end() :] if user else text
     first, _, rest = text.partition(" ")
     word = first.casefold()
-    if _OTHERS.search(text):
-        return ""
     if word == "your":
         return text
     if word == "no" and rest.casefold().startswith("longer "):

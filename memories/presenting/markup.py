@@ -15,6 +15,7 @@ from django.utils.text import capfirst
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
+from memories.consolidation.rules import to_owner
 from memories.presenting.highlighting import part_with, pieces
 from memories.presenting.lines import SECTIONS, ago, in_full, in_utc, percent
 from memories.presenting.markdown import rendered
@@ -139,6 +140,12 @@ def controls_drawn(page: str) -> str:
 def markdown(text: str) -> SafeString:
     """Markdown as HTML that loads nothing and runs nothing."""
     return rendered(text)
+
+
+@register.filter
+def addressed(text: str) -> str:
+    """The text of a fact as its owner reads it, "You live in Leeds"; unchanged if it cannot be turned."""
+    return to_owner(text) or text
 
 
 @register.filter

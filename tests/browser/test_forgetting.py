@@ -37,7 +37,7 @@ def test_the_card_is_decided_in_place_and_undone(open_page: OpenPage, how: dict[
         expect(page.locator("[data-turns] > li:not([aria-busy])").last.locator(".said")).to_contain_text(words)
     card = page.locator("[data-forget-card]")
     expect(card).to_contain_text("Learned from the same words, and stays")
-    expect(card).to_contain_text("Sister's birthday is 12 May")
+    expect(card).to_contain_text("Your sister's birthday is 12 May")
     picture(page, f"{name}-asked")
     card.get_by_role("button", name="Delete", exact=True).click()
     expect(card).to_contain_text("Time to undo it:")

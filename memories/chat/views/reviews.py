@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 from uuid import UUID
 
@@ -26,7 +27,7 @@ from memories.errors import Blocked, Conflict, InvalidInput
 from memories.hygiene.sensitivity import findings
 from memories.models import ReviewDecision, ReviewItem, ReviewKind
 from memories.presenting.lines import SECTIONS
-from memories.presenting.memory import compared, details_of, marked_differences
+from memories.presenting.memory import details_of, marked_differences, rows_of
 from memories.selectors.reviews import UNANSWERED, answered_reviews, get_review, open_reviews, still_open
 from memories.services.reviews.decisions import ReviewChoice, decide, undo_decision
 from memories.services.screening import Screen
@@ -62,10 +63,9 @@ class Review:
 
 def reviews_of(principal: Principal, items: Sequence[ReviewItem], *, quotes: bool = False) -> tuple[Review, ...]:
     """The reviews in order, optionally with quotes; the number of queries does not grow with `items`."""
-    sides = {item.pk: compared(item) for item in items}
-    rows = [row for each in sides.values() for row, _ in each]
-    cards = {card.id: card for card in cards_of(principal, rows, quotes=quotes)}
-    told = {pk: marked_differences([cards[row.pk].addressed for row, _ in each]) for pk, each in sides.items()}
+    rows = {item.pk: rows_of(item) for item in items}
+    cards = {card.id: card for card in cards_of(principal, [*chain(*rows.values())], quotes=quotes)}
+    addressed = {pk: marked_differences([cards[row.pk].addressed for row in each]) for pk, each in rows.items()}
     waiting = still_open(items)
     return tuple(
         Review(
@@ -75,11 +75,10 @@ def reviews_of(principal: Principal, items: Sequence[ReviewItem], *, quotes: boo
                 {
                     "card": cards[row.pk],
                     "noun": SECTIONS[row.kind].noun,
-                    "pieces": pieces,
-                    "told": addressed,
+                    "told": told,
                     "details": details_of(row),
                 }
-                for (row, pieces), addressed in zip(sides[item.pk], told[item.pk], strict=True)
+                for row, told in zip(rows[item.pk], addressed[item.pk], strict=True)
             ],
             settled="" if item.pk in waiting else _(_SETTLED.get(item.decision, _SETTLED[ReviewDecision.WITHDRAWN])),
             can_undo=item.decision not in UNANSWERED,

@@ -76,6 +76,12 @@ def test_the_card_says_how_it_stands(
     assert words in ada.get(f"/chat/{asked.session_id}/").content.decode()
 
 
+def test_the_card_and_the_dialog_tell_what_goes_to_its_owner(ada: Client, asked: ForgetProposal) -> None:
+    fact = Fact.objects.get()
+    for address in (reverse("chat:forgetting", args=[asked.pk]), _address(Kind.SEMANTIC, fact.pk)):
+        assert ">You play the cello</span>" in ada.get(address).content.decode()
+
+
 def test_a_script_gets_the_card_back_and_a_refusal_in_words(ada: Client, asked: ForgetProposal) -> None:
     address, headers = reverse("chat:forget-confirm", args=[asked.pk]), {"Accept": "application/json"}
     assert "Undo" in ada.post(address, headers=headers).json()["html"]

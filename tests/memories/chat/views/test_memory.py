@@ -28,6 +28,13 @@ def test_a_fact_shows_history_words_and_uses(ada: Client, life: Life) -> None:
     assert "No answer was made from it yet." in page
 
 
+def test_a_field_with_the_stored_words_of_a_fact_that_speaks_to_its_owner_says_so(ada: Client, life: Life) -> None:
+    for address in (_address("memory", Kind.SEMANTIC, life.edinburgh), f"/chat/{life.session}/", "/remember/facts/"):
+        page = ada.get(address).content.decode()
+        assert "You live in Edinburgh</" in page and ">Lives in Edinburgh</textarea>" in page
+        assert "It is stored without “you”." in page
+
+
 def test_a_correction_replaces_the_wording(ada: Client, life: Life) -> None:
     response = ada.post(_address("correct", Kind.SEMANTIC, life.edinburgh), {"text": "Lives in Leith"}, follow=True)
     old = Fact.objects.get(pk=life.edinburgh)

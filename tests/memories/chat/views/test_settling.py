@@ -177,7 +177,7 @@ def test_what_a_program_would_forget_is_listed_with_its_name_and_decided_there(
     token, _ = issue_token(membership, name="Claude Code")
     proposal = to_forget(replace(principal, actor_kind=ActorKind.TOKEN, actor_id=token.pk))
     page = ada.get(LIST).content.decode()
-    assert "Plays the cello" in page and "The token Claude Code proposes this." in page
+    assert "You play the cello" in page and "The token Claude Code proposes this." in page
     assert 'To settle <span class="count">1</span>' in page and "all caught up" not in page
     decided = ada.post(reverse("chat:forget-confirm", args=[proposal.pk]), {"next": LIST}, follow=True)
     page = decided.content.decode()
