@@ -342,6 +342,13 @@ def state_purpose(request: HttpRequest, member: Membership, why: str, ticket: st
     request.session[_PURPOSES] = stated
 
 
+def onward_of(request: HttpRequest, default: str) -> str:
+    """The page to go to after a form: its `next` if that is on this site, else `default`."""
+    wanted = request.POST.get("next", "")
+    ours = url_has_allowed_host_and_scheme(wanted, {request.get_host()}, require_https=request.is_secure())
+    return wanted if ours else default
+
+
 class PurposePage(MemberView):
     """The form for why the reader looks at this member's memory; it leads back to the page that asked."""
 
@@ -359,9 +366,9 @@ class PurposePage(MemberView):
         except InvalidInput as error:
             self.refuse(error)
             return self.render(onward=onward, most=REASON_CHARACTERS, status=400)
-        if not url_has_allowed_host_and_scheme(onward, {request.get_host()}, require_https=request.is_secure()):
-            onward = self.url("inspector") if self.may(READS_MEMORY) else reverse("admin:index")
-        return HttpResponseRedirect(onward)
+        return HttpResponseRedirect(
+            onward_of(request, self.url("inspector") if self.may(READS_MEMORY) else reverse("admin:index"))
+        )
 
 
 def _members(request: HttpRequest) -> QuerySet[Membership]:

@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from memories.errors import InvalidInput
-from memories.models import CaseState, Fact, SupportCase
+from memories.models import CaseState, Fact, ReviewItem, ReviewKind, SupportCase
 from memories.presenting.memory import MemoryView
 from memories.selectors.cases import CaseView, assignable, get_case, queue, with_members
 from memories.selectors.reviews import open_reviews
@@ -29,6 +29,7 @@ from memories.services.cases import (
     propose_correction,
 )
 from memories.staff.base import MemberView, StaffView, first_page_of
+from memories.staff.reviews import QUESTIONS
 from tenants.admin.scoping import scope_of
 from tenants.principal import ADMINISTERS, READS_MEMORY
 
@@ -195,12 +196,16 @@ class CasePart:
         return TICKET_CHARACTERS
 
     @property
-    def reviews(self) -> list[tuple[Any, bool]]:
-        """The member's open reviews of these facts that staff could decide, and whether this reader may."""
+    def reviews(self) -> list[tuple[ReviewItem, str, list[Fact]]]:
+        """The member's open reviews of these facts that staff could decide: question and facts."""
         ids = {fact.pk for fact in self.facts}
-        may = self._page.may(ADMINISTERS)
         return [
-            (each, may)
+            (each, _(QUESTIONS[ReviewKind(each.kind)]), list(filter(None, (each.first, each.second))))
             for each in open_reviews(self._page.principal)
-            if each.kind != "correction" and {each.first_id, each.second_id} & ids
+            if each.kind != ReviewKind.CORRECTION and {each.first_id, each.second_id} & ids
         ]
+
+    @property
+    def may_decide(self) -> bool:
+        """Whether this reader may decide the reviews."""
+        return self._page.may(ADMINISTERS)

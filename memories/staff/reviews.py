@@ -34,7 +34,7 @@ from memories.selectors.reviews import UNANSWERED, events_of_review, is_decidabl
 from memories.services.admin_requests import note_review_read, note_shared_review_read
 from memories.services.reviews.decisions import ReviewChoice, decide, undo_decision
 from memories.services.screening import Screen
-from memories.staff.base import REFUSALS, TenantObjectView, purpose_of
+from memories.staff.base import REFUSALS, TenantObjectView, onward_of, purpose_of
 from memories.types import Owner
 from memoryhub.languages import gettext_lazy
 from tenants.admin.scoping import acting, signed_in
@@ -92,7 +92,7 @@ def review_url(item_id: UUID) -> str:
 
 
 class ReviewItemPage(TenantObjectView[ReviewItem]):
-    """The page of a review; POST decides it."""
+    """The page of a review; POST decides it and, with `next`, goes back to the page that has the form."""
 
     roles = STAFF_ROLES
     template_name = "admin/memories/reviewitem/review.html"
@@ -118,8 +118,9 @@ class ReviewItemPage(TenantObjectView[ReviewItem]):
         except REFUSALS as error:
             self.refuse(error)
         else:
-            self.success(format_html('{} <a href="{}#undo">Undo</a>', _DONE[answer.decision], review_url(item.pk)))
-        return HttpResponseRedirect(review_url(item.pk))
+            undo = format_html('<a href="{}#undo">{}</a>', review_url(item.pk), _("Undo"))
+            self.success(format_html("{} {}", _DONE[answer.decision], undo))
+        return HttpResponseRedirect(onward_of(request, review_url(item.pk)))
 
     def show(self, *, error: str = "", given: Mapping[str, str] | None = None) -> HttpResponse:
         """Render the memories and the forms; `given` refills a refused form, and `error` says why it was refused."""

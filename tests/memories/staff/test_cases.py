@@ -10,9 +10,11 @@ from memories.models import CaseNote, Episode, Fact, MemoryPolicy, ReviewItem, S
 from memories.selectors.looks import looks_at
 from memories.services.facts.remember import remember_fact
 from memories.services.feedback import give_feedback
+from memories.staff.reviews import review_url
 from tenants.models import Membership
 from tenants.principal import Principal
 from tests.factories import make_membership
+from tests.memories.services.reviewing import asked, say
 from tests.memories.staff.looking import page_of, staff_of, talk, words
 from tests.stored import lives
 
@@ -106,6 +108,21 @@ def test_an_incomplete_correction_is_refused_with_a_reason(
     answer = support.post(page_of("case_propose", membership, case.pk), data, follow=True)
     assert [each.level_tag for each in answer.context["messages"]] == ["error"]
     assert not ReviewItem.objects.exists()
+
+
+def test_a_review_of_these_facts_is_decided_in_place(
+    support: Client, membership: Membership, principal: Principal, case: SupportCase
+) -> None:
+    fact, turn = remember_fact_of(membership), page_of("turn", membership, case.session_id, 1)
+    item = asked(principal, fact, say(principal, "The flat is in Leith"))
+    button = f'name="keep" value="{fact.pk}"'
+    seen = support.get(turn)
+    assert "The flat is in Leith" in words(seen) and button not in seen.content.decode()
+    admin = Client()
+    admin.force_login(staff_of(case.tenant, "admin"))
+    assert button in admin.get(turn).content.decode()
+    told = admin.post(review_url(item.pk), {"decision": "keep_one", "keep": str(fact.pk), "next": turn}, follow=True)
+    assert told.redirect_chain[0][0] == turn and "Open reviews" not in words(told)
 
 
 def test_the_verdict_names_sources_and_the_newer_fact(support: Client, membership: Membership, talked: Session) -> None:
