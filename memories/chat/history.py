@@ -20,6 +20,7 @@ from memories.presenting.memory import MemoryView
 from memories.presenting.reasons import reason_words
 from memories.selectors.history.stories import event_reason
 from memories.selectors.memories import chain_of, history_of, is_shared
+from memories.services.sessions.replacing import TAKEN_BACK
 from memories.types import CURRENT, Contradiction, Kind, Status
 from tenants.principal import ActorKind, Principal
 
@@ -66,7 +67,8 @@ _YOU: Mapping[str, StrOrPromise] = {
     "forgotten": gettext_lazy("You deleted it"),
 }
 # Reasons that only repeat the verb.
-_NO_REASON = ("retired",)
+_NO_REASON = ("retired", TAKEN_BACK)
+_ENDS = ("superseded", "retired", "retracted")
 # The reason of what a model stored in a turn.
 _FROM_CHAT = "said in chat"
 
@@ -92,18 +94,22 @@ def states_of(principal: Principal, kind: Kind, memory_id: UUID) -> tuple[State,
     """The states of a memory's chain, newest first; empty for kinds that are never superseded."""
     rows = chain_of(principal, kind, memory_id)
     brought_back = {row.pk for row in rows if row.restores}
+    undone = {row.pk for row in rows if row.superseded_by_id in brought_back}
     events: dict[UUID | None, list[tuple[str, datetime]]] = defaultdict(list)
     for event in history_of(principal, [row.pk for row in rows]) if rows else ():
         # An undo creates the restored row, so its `created` event would repeat the `restored` one.
         if not (event.target_id in brought_back and event.action.endswith(".created")):
-            sentence = event_sentence(event.action, event.actor_kind, event_reason(event))
+            reason = event_reason(event)
+            sentence = event_sentence(event.action, event.actor_kind, reason)
             events[event.target_id].append((sentence, event.created_at))
+            if reason == TAKEN_BACK and event.target_id:
+                undone.add(event.target_id)
     return tuple(
         State(
             MemoryView(row, address(kind, row.pk)),
             here=row.pk == memory_id,
             span=believed(row),
-            ending=_ending_of(row),
+            ending=_ending_of(row, undone=row.pk in undone),
             events=events[row.pk],
             undo_url="" if is_shared(row) or not _can_undo(row, rows) else undo_address(kind, row.pk),
             brings_back=tuple(MemoryView(each).addressed for each in _replaced_together(row, rows)),
@@ -117,6 +123,8 @@ def event_sentence(action: str, actor_kind: str, reason: str = "") -> str:
     noun, __, verb = action.partition(".")
     if (verb, actor_kind, reason) == ("created", ActorKind.AGENT, _FROM_CHAT):
         return _("Learned from your chat")
+    if (actor_kind, reason) == (ActorKind.MEMBER, TAKEN_BACK) and verb in _ENDS:
+        return _("You took it back")
     if actor_kind == ActorKind.MEMBER and verb in _YOU:
         said = str(_YOU[verb])
     else:
@@ -125,13 +133,15 @@ def event_sentence(action: str, actor_kind: str, reason: str = "") -> str:
     return f"{said}: {reason_words(reason)}" if reason and reason not in _NO_REASON else said
 
 
-def _ending_of(row: Fact | Playbook) -> str:
+def _ending_of(row: Fact | Playbook, *, undone: bool) -> str:
     """How a state ended, with the day; empty for a current one."""
     if row.status in CURRENT:
         return ""
     if row.superseded_at is None:
         return _("Removed")
     day = {"day": short_date(timezone.localdate(row.superseded_at), timezone.localdate())}
+    if undone:
+        return _("Undone on %(day)s") % day
     if row.retracted or row.contradiction == Contradiction.HARSH:
         return _("Marked as incorrect on %(day)s") % day
     if row.superseded_by_id:

@@ -41,11 +41,15 @@ OWN_NAME = cast("str", gettext_lazy("You"))
 
 @dataclass(frozen=True, slots=True)
 class MemoryLink:
-    """A link to another memory, labelled with its headline; `addressed` is that as its owner reads it."""
+    """A link to another memory, labelled with its headline; `addressed` is that as its owner reads it.
+
+    `restored`: an undo brought it back.
+    """
 
     text: str
     url: str
     addressed: str = ""
+    restored: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +278,9 @@ def successor_links(
             ids[row.kind].add(row.superseded_by_id)
     found = memories_by_id(principal, ids)
     return {
-        pk: MemoryLink(headline(row), address(row.kind, pk), MemoryView(row).addressed) for pk, row in found.items()
+        pk: MemoryLink(headline(row), address(row.kind, pk), view.addressed, view.restored)
+        for pk, row in found.items()
+        for view in [MemoryView(row)]
     }
 
 

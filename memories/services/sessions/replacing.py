@@ -21,7 +21,8 @@ from memories.services.write import Write, require_person, write
 from memories.types import CURRENT, Kind, Scope, Status
 from tenants.principal import Principal
 
-_BECAUSE = "taken back by the owner"
+# The reason of what the member undid in the chat.
+TAKEN_BACK = "taken back by the owner"
 
 
 def edit_turn(principal: Principal, *, session_id: UUID, turn: int, text: str, turn_id: UUID | None = None) -> Turn:
@@ -47,7 +48,7 @@ def edit_turn(principal: Principal, *, session_id: UUID, turn: int, text: str, t
                 row.status = Status.SUPERSEDED
                 row.version += 1
                 row.save(update_fields=["status", "version", "updated_at"])
-                w.audit(".superseded", row, reason=_BECAUSE)
+                w.audit(".superseded", row, reason=TAKEN_BACK)
                 w.index(row)
             later.update(replaced_by=begun.turn)
             _audit(w, "session.edited", session_id, turn=begun.turn, replaced=replaced)
@@ -96,9 +97,9 @@ def take_back(w: Write, episodes: Sequence[Episode]) -> int:
         kind = Kind(row.kind)
         try:
             with w.savepoint():
-                undo(principal, kind=kind, memory_id=row.pk, reason=_BECAUSE)
+                undo(principal, kind=kind, memory_id=row.pk, reason=TAKEN_BACK)
         except Conflict:  # it replaced nothing, or something else has taken the place of what it replaced
-            retract(principal, kind=kind, memory_ids=[row.pk], reason=_BECAUSE)
+            retract(principal, kind=kind, memory_ids=[row.pk], reason=TAKEN_BACK)
         count += 1
     return count
 

@@ -13,6 +13,7 @@ from memories.services.erasure.forget import forget
 from memories.services.facts.remember import remember_fact
 from memories.services.facts.supersede import supersede
 from memories.services.facts.undo import undo
+from memories.services.sessions.replacing import TAKEN_BACK, undo_saved
 from memories.types import Kind
 from tenants.principal import ActorKind, Principal
 from tests.memories.chat.lives import live
@@ -26,6 +27,7 @@ pytestmark = pytest.mark.django_db
         ("fact.superseded", ActorKind.MEMBER, "corrected", "You replaced it: corrected"),
         ("fact.created", ActorKind.AGENT, "", "Your agent added it"),
         ("playbook.retired", ActorKind.SYSTEM, "", "The system marked it as outdated"),
+        ("fact.retired", ActorKind.MEMBER, TAKEN_BACK, "You took it back"),
         ("fact.created", ActorKind.AGENT, "said in chat", "Learned from your chat"),
         ("fact.turned_blue", "robot", "", "Somebody turned blue"),
     ],
@@ -41,6 +43,18 @@ def test_the_newest_state_comes_first_and_says_how_the_older_ended(principal: Pr
     assert (old.memory.text, old.memory.current, old.here) == ("Lives in Bristol", False, True)
     assert old.ending.startswith("Changed on ")
     assert [sentence for sentence, _ in old.events] == ["You added it", "You replaced it"]
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_what_the_member_undid_in_the_chat_is_called_undone(principal: Principal, *, known: bool) -> None:
+    life = live(principal)
+    if not known:
+        forget(principal, kind=Kind.SEMANTIC, memory_id=life.bristol)
+    undo_saved(principal, session_id=life.session, turn=1)
+    states = states_of(principal, Kind.SEMANTIC, life.edinburgh)
+    state = next(each for each in states if each.here)
+    assert state.ending.startswith("Undone on ")
+    assert [sentence for sentence, _ in state.events][-1] == "You took it back"
 
 
 def test_a_forgotten_state_leaves_the_history(principal: Principal) -> None:
