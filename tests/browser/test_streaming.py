@@ -35,6 +35,16 @@ def test_stop_keeps_what_was_streamed_and_retry_answers_in_its_place(open_page: 
         expect(page.locator("[data-turns] > li")).to_have_count(1)
 
 
+@pytest.mark.english
+def test_a_reader_of_the_screen_hears_the_answer_and_no_button(open_page: OpenPage) -> None:
+    page = open_page()
+    ask(page, "I live in Hull.")
+    heard = page.locator("[role=status]")
+    expect(heard.nth(0)).to_have_text("Got it: you live in Hull.")
+    expect(heard.nth(1)).to_have_text("Saved: “You live in Hull”")
+    expect(heard).to_have_count(2)
+
+
 def test_a_model_that_refuses_leaves_an_error_and_a_retry(open_page: OpenPage, model_at: ModelAt) -> None:
     with openai_server(Refuse(401), Say(["Here I am."])) as server:
         model_at(server.base_url)

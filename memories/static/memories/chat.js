@@ -179,6 +179,7 @@ function toast(words) {
 function showToast(box) {
   const place = one("[data-toasts]");
   place.replaceChildren(box);
+  one("[data-toast-status]").textContent = one("p", box).textContent;
   const leave = () => (box.matches(":hover, :focus-within") ? wait() : box.remove());
   const wait = () => { leaving = setTimeout(leave, TOAST_SECONDS * 1000); };
   clearTimeout(leaving);
@@ -323,7 +324,7 @@ function place(event, turn) {
     }
     if (!one("[data-session-menu] :popover-open")) one("[data-session-menu]").innerHTML = event.menu_html;
   }
-  announce(one(`#turn-${event.turn} .answer`)?.textContent.replace(/\s+/g, " ").trim() ?? "");
+  announce(answerIn(document.getElementById(`turn-${event.turn}`)));
   if (follow) toEnd();
 }
 
@@ -416,6 +417,12 @@ function freshTurnId() {
 function freshId() {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+// The answer's words and how it ended, without the buttons and numbers round them.
+function answerIn(turn) {
+  const parts = turn?.querySelectorAll(".answer > .words, .answer > .tombstone, .answer > .ended > span") ?? [];
+  return Array.from(parts, (part) => part.innerText).join(" ").replace(/\s+/g, " ").trim();
 }
 
 function announce(words) {
