@@ -173,8 +173,12 @@ def chart(
     latest: Mapping[str, Value],
     span: Span,
     until: datetime,
+    styles: Mapping[str, int] | None = None,
 ) -> Chart:
-    """The chart of `lines` by name; `latest` are their values at the last sampling; `until` is in the reader's zone."""
+    """The chart of `lines` by name; `latest` are their values at the last sampling; `until` is in the reader's zone.
+
+    `styles` are the places of the lines; without them, they follow their order.
+    """
     highest = max((value for line in lines.values() for value in line if value is not None), default=0.0)
     highest = highest or 1.0
     drawn = alert is not None and (alert.threshold < highest * _TOO_HIGH or metric.unit is Unit.SHARE)
@@ -185,7 +189,7 @@ def chart(
         help=_explained(metric),
         description=_described(metric, alert, latest),
         lines=tuple(
-            ChartLine(name, *_paths(values, top), _cell(latest[name], metric.unit), place)
+            ChartLine(name, *_paths(values, top), _cell(latest[name], metric.unit), (styles or {}).get(name, place))
             for place, (name, values) in enumerate(lines.items(), start=1)
         ),
         across=tuple(_marks(span, until)),

@@ -444,7 +444,9 @@ def groups_of(scope: TenantScope, look: Sampling, now: datetime) -> list[dict[st
     without a sample.
     """
     tenants = [tenant.id for tenant in scope.shown]
-    sampled = dict(charts_of(_SAMPLED, drawn_of(look, scope.names), USUAL_SPAN, now, stages=False)) if look.at else {}
+    sampled = (
+        dict(charts_of(_SAMPLED, scope, drawn_of(look, scope.names), USUAL_SPAN, now, stages=False)) if look.at else {}
+    )
     until = DAYS.until(now)
     days = [(until - DAYS.step * back).astimezone(UTC).date() for back in range(DAYS.steps, 0, -1)]
     daily = {gettext_noop("Growth"): _growth(tenants, days, until), "Hygiene": _hygiene(tenants, days, until)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -24,8 +24,9 @@ from memories.staff.base import StaffView
 from memories.staff.candidates import STAGE_TITLES
 from memoryhub.languages import gettext_lazy
 from tenants.admin.scoping import TenantScope, scope_of
+from tenants.models import Tenant
 
-# A reader can distinguish this many lines in a chart.
+# A reader can distinguish this many lines in a chart. The style after them is that of what no tenant has.
 MOST_LINES = 5
 MOST_LISTED = 50
 
@@ -83,7 +84,7 @@ def metrics_page(scope: TenantScope, span: Span, now: datetime) -> dict[str, Any
         "pending": sum(not each.fires for each in look.standings),
         "more": max(0, len(look.standings) - MOST_LISTED),
         "quiet": [(alert, condition(alert), _lasting(alert)) for alert in ALERTS if alert.name not in known],
-        "groups": [(_(title), charts) for title, charts in charts_of(GROUPS, drawn, span, now, stages=True)]
+        "groups": [(_(title), charts) for title, charts in charts_of(GROUPS, scope, drawn, span, now, stages=True)]
         if look.at
         else (),
         "shown": list(drawn.values()),
@@ -103,15 +104,31 @@ def drawn_of(look: Sampling, names: Mapping[UUID | None, str]) -> dict[UUID | No
     return {each: names[each] for each in order[:MOST_LINES]}
 
 
+def styles_of(tenants: Iterable[Tenant], drawn: Collection[UUID | None]) -> dict[UUID | None, int]:
+    """The style of each drawn tenant's lines, by its age among `tenants`, so that it is the same at every visit.
+
+    Where two of more than MOST_LINES tenants have one style, the younger takes a free one.
+    """
+    free = list(range(1, MOST_LINES + 1))
+    styles: dict[UUID | None, int] = {None: MOST_LINES + 1}
+    for age, tenant in enumerate(sorted(tenants, key=lambda each: (each.created_at, each.pk))):
+        if tenant.pk in drawn:
+            own = age % MOST_LINES + 1
+            styles[tenant.pk] = own if own in free else free[0]
+            free.remove(styles[tenant.pk])
+    return styles
+
+
 def charts_of(
     groups: Mapping[str, tuple[Metric, ...]],
+    scope: TenantScope,
     drawn: Mapping[UUID | None, str],
     span: Span,
     now: datetime,
     *,
     stages: bool,
 ) -> tuple[tuple[str, tuple[Chart, ...]], ...]:
-    """Charts for groups of metrics, with one line for each tenant in `drawn`; reads no other tenant.
+    """Charts for groups of metrics, with one line for each tenant of `scope` in `drawn`; reads no other tenant.
 
     If `stages` is true and `drawn` has one tenant, a recall metric gets one line for each stage instead.
     """
@@ -122,6 +139,7 @@ def charts_of(
     stages = stages and len(drawn) == 1
     labels = None if stages else ("", TOTAL)
     wanted = {metric.name for metrics in groups.values() for metric in metrics}
+    styles = styles_of(scope.tenants, drawn)
     values = course(drawn, since - timedelta(seconds=1), until, labels, wanted)
 
     def charted(metric: Metric) -> Chart:
@@ -134,7 +152,12 @@ def charts_of(
             name: values.get(reading, {}).get(taken[-1], metric.idle) if taken else None
             for name, reading in chosen.items()
         }
-        return chart(metric, alert, lines, latest, span, timezone.localtime(until))
+        own = (
+            {}
+            if stages and metric.label == "stage"
+            else {name: styles[each.tenant_id] for name, each in chosen.items()}
+        )
+        return chart(metric, alert, lines, latest, span, timezone.localtime(until), own)
 
     return tuple((title, tuple(map(charted, metrics))) for title, metrics in groups.items())
 

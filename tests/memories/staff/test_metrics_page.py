@@ -129,6 +129,20 @@ def test_there_is_a_chart_for_each_metric_that_can_be_read_without_seeing_it(sta
     assert "20 ms" in told and "15 ms" in told
 
 
+def test_a_tenant_keeps_its_line_whichever_is_in_trouble_and_whoever_looks(
+    staff: Client, tenant: Tenant, foreign: Membership, admin_client: Client
+) -> None:
+    line = re.compile(r'line-(\d)" d="M1 4H23"></path></svg> ([^<]+?) <')
+    for quarters in range(8, 0, -1):
+        sample_metrics(timezone.now() - EVERY * 3 * quarters)
+    calm = {name: style for style, name in line.findall(inside(admin_client.get(PAGE)))}
+    go_wrong(foreign, looks=1)
+    troubled = {name: style for style, name in line.findall(inside(admin_client.get(PAGE)))}
+    assert calm.keys() == {tenant.name, "Zeppelin Works"} and calm.items() <= troubled.items()
+    alone = inside(admin_client.get(PAGE, {"tenant": foreign.tenant.slug}))
+    assert f'line line-{calm["Zeppelin Works"]}"' in alone
+
+
 def test_the_stages_of_a_recall_are_named_in_the_language_of_the_page(staff: Client, tenant: Tenant) -> None:
     made.recalled(make_membership(tenant), timezone.now(), 3)
     sample_metrics()
