@@ -5,7 +5,6 @@ Keys reach ordinary members alone. Staff are as unknown to them as people of oth
 
 from __future__ import annotations
 
-import uuid
 from contextlib import suppress
 from uuid import UUID
 
@@ -15,7 +14,7 @@ from django.utils.translation import gettext as _
 
 from tenants.errors import Forbidden, InvalidValue
 from tenants.locks import wait_for_tenant
-from tenants.models import Membership, Tenant
+from tenants.models import Membership, Tenant, made_up_username
 from tenants.principal import SYSTEM, Actor, Role
 from tenants.services import add_member, create_user, mark_managed, update_user
 from tenants.tokens import signs_in
@@ -82,18 +81,18 @@ def provision_end_user(
         if Membership.objects.filter(tenant_id=tenant_id, external_id=user_id).exists():
             raise Forbidden(_("This id belongs to staff; no backend key acts for them."))
         shown = name or user_id[:_MAX_NAME_CHARACTERS]
-        user = create_user(username=f"member-{uuid.uuid4().hex}", display_name=shown, actor=actor)
+        user = create_user(username=made_up_username(), display_name=shown, actor=actor)
         mark_managed(user.pk)
         return add_member(tenant=tenant, user=user, external_id=user_id, actor=actor), True
 
 
 def rename_end_user(membership: Membership, *, name: str, actor: Actor = SYSTEM) -> None:
-    """Change the name that is shown. Raises InvalidValue.
+    """Change the name that is shown; without one it is the tenant's id. Raises InvalidValue.
 
     Raises Forbidden for a user who signs in or is a member of another tenant: their name is not this tenant's.
     """
     user = membership.user
     if signs_in(membership) or user.memberships.exclude(pk=membership.pk).exists():
         raise Forbidden(_("The name of somebody who signs in, or is a member elsewhere, is not changed here."))
-    user.display_name = name
+    user.display_name = name or membership.external_id[:_MAX_NAME_CHARACTERS]
     update_user(user, actor=actor)

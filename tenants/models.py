@@ -17,6 +17,7 @@ keys.
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -86,6 +87,29 @@ class User(AbstractUser):
         if self.is_erased:
             return f"erased member {str(self.pk)[:8]}"
         return self.display_name or self.get_full_name() or self.get_username()
+
+    @property
+    def has_made_up_username(self) -> bool:
+        """Whether `made_up_username` chose the username, which tells people nothing."""
+        return _MADE_UP.fullmatch(self.username) is not None
+
+    @property
+    def shown_name(self) -> str:
+        """The name on a page of staff, never a username that was made up."""
+        if self.has_made_up_username and self.speaker == self.username:
+            return gettext("Member without a login (%(id)s)") % {"id": str(self.pk)[:8]}
+        return self.speaker
+
+    def __str__(self) -> str:
+        return self.shown_name if self.has_made_up_username else self.get_username()
+
+
+_MADE_UP = re.compile(r"member-[0-9a-f]{32}")
+
+
+def made_up_username() -> str:
+    """A new username for somebody who never types one."""
+    return f"member-{uuid.uuid4().hex}"
 
 
 def erased_username(user_id: uuid.UUID) -> str:

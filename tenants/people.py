@@ -7,7 +7,6 @@ deactivated and leaves their names; their memory stays until it is erased.
 
 from __future__ import annotations
 
-import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypedDict
 from uuid import UUID
@@ -20,7 +19,7 @@ from django_stubs_ext import WithAnnotations
 from tenants.end_users import checked_id
 from tenants.errors import Forbidden, InvalidValue, is_storable
 from tenants.locks import wait_for_tenant
-from tenants.models import Membership, Tenant, User
+from tenants.models import Membership, Tenant, User, made_up_username
 from tenants.principal import SYSTEM, Actor, Role
 from tenants.provider_models import ProvidedIdentity
 from tenants.services import (
@@ -98,7 +97,7 @@ def add_person(tenant_id: UUID, person: DirectoryEntry, *, actor: Actor = SYSTEM
             raise Forbidden(_("This tenant is not active."))
         person = _checked(tenant_id, person)
         user = create_user(
-            username=f"member-{uuid.uuid4().hex}",
+            username=made_up_username(),
             display_name=person.name or person.user_name[:MAX_NAME],
             email=person.email,
             actor=actor,

@@ -181,9 +181,9 @@ class ConsolidationRunAdmin(ReadOnlyList[ConsolidationRun]):
         return named_link(reverse("staff:run", args=[member_id, run.pk]), at) if member_id else at
 
     @admin.display(description=gettext_lazy("member"), ordering="user__username")
-    def member(self, run: ConsolidationRun) -> str:
+    def member(self, run: ConsolidationRun) -> str | None:
         """The member whose episodes the run read."""
-        return f"{run.user.speaker} ({run.user})"
+        return named(run.user)
 
     @admin.display(description=gettext_lazy("state"), ordering="state")
     def outcome(self, run: ConsolidationRun) -> str:

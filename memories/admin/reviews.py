@@ -26,7 +26,7 @@ from memories.services.reviews.decisions import ReviewChoice, decide, undo_decis
 from memories.staff.base import REFUSALS
 from memories.staff.reviews import QUESTIONS, decider, may_decide
 from memoryhub.languages import gettext_lazy
-from tenants.admin.scoping import TenantScopedAdmin, roles_held, signed_in
+from tenants.admin.scoping import TenantScopedAdmin, named, roles_held, signed_in
 from tenants.principal import Role
 from tenants.principals import STAFF_ROLES
 from tenants.selectors import has_active_member
@@ -149,7 +149,7 @@ class ReviewItemAdmin(TenantScopedAdmin[ReviewItem]):
     @admin.display(description=gettext_lazy("member"), ordering="user__username", empty_value=gettext_lazy("shared"))
     def member(self, item: ReviewItem) -> str | None:
         """The owner of the memory; None for shared memory."""
-        return None if item.user is None else f"{item.user.speaker} ({item.user})"
+        return named(item.user)
 
     @admin.display(description=gettext_lazy("why"))
     def proposal(self, item: ReviewItem) -> str | None:

@@ -119,7 +119,7 @@ class Ask(FormMixin[QuestionForm], ProcessFormView, MemberView):
             "explained": None,
             "closed": "",
             **context,
-            "title": _("Ask as %(name)s") % {"name": self.member.user.speaker},
+            "title": _("Ask as %(name)s") % {"name": self.member.user.shown_name},
             "given": {**values, "question": masked, "masked": bool(masked) and masked != asked},
             "kinds": [(SECTIONS[kind], kind.value in (values["kinds"] or ())) for kind in ALL_KINDS],
             "errors": {name: " ".join(map(str, errors)) for name, errors in form.errors.items()},

@@ -79,7 +79,7 @@ class Conversations(MemberView):
         page = self.page(search_sessions(self.principal, query), limit=PAGE_SIZE)
         happened = digests(self.principal, page.rows)
         return self.render(
-            title=_("Conversations of %(name)s") % {"name": self.member.user.speaker},
+            title=_("Conversations of %(name)s") % {"name": self.member.user.shown_name},
             query=query,
             sessions=[(session, happened.get(session.pk)) for session in page.rows],
             next_cursor=page.next_cursor,

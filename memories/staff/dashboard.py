@@ -158,7 +158,7 @@ def _turns(_scope: TenantScope, tenants: Tenants, _look: Sampling, _now: datetim
     known = {(each.tenant_id, each.user_id): each for each in owners}
     details = tuple(
         (
-            _("%(name)s, turn %(number)s") % {"name": member.user.speaker, "number": turn.number},
+            _("%(name)s, turn %(number)s") % {"name": member.user.shown_name, "number": turn.number},
             reverse("staff:turn", args=[member.pk, turn.session_id, turn.number]),
         )
         for turn in turns
@@ -243,11 +243,11 @@ def _erasures(_scope: TenantScope, tenants: Tenants, _look: Sampling, now: datet
         (waiting, _erasures_waiting, _("See why")),
         (soon, _erasures_soon, _("Look at it")),
     ):
-        links = [(each.membership.user.speaker, reverse("staff:erasure_request", args=[each.pk])) for each in found]
+        links = [(each.membership.user.shown_name, reverse("staff:erasure_request", args=[each.pk])) for each in found]
         if links:
             count = {"count": _number(len(links))}
             yield _requested(links, words(len(links)) % count, action, urgent=found is begun)
-    links = [(each.membership.user.speaker, reverse("staff:exporting", args=[each.membership_id])) for each in exports]
+    links = [(each.membership.user.shown_name, reverse("staff:exporting", args=[each.membership_id])) for each in exports]
     if links:
         told = ngettext(
             "%(count)s export of a whole memory needs a second approval",
@@ -415,7 +415,7 @@ def _lately(scope: TenantScope, now: datetime) -> list[tuple[str, datetime, str]
     rows = Membership.objects.filter(is_active=True, user__in={user for __, user, ___ in found}).select_related("user")
     members = {(each.tenant_id, each.user_id): each for each in rows} if found else {}
     return [
-        (member.user.speaker, at, reverse("staff:inspector", args=[member.pk]))
+        (member.user.shown_name, at, reverse("staff:inspector", args=[member.pk]))
         for tenant_id, user_id, at in found
         if (member := members.get((tenant_id, user_id)))
     ]

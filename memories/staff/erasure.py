@@ -179,7 +179,7 @@ class ErasureRequestView(TenantObjectView[ErasureRequest]):
         stages = list(STAGES)
         held = on_hold(owner_of(erasure.membership))
         return super().get_context_data(
-            member_name=erasure.membership.user.speaker,
+            member_name=erasure.membership.user.shown_name,
             sentence=_sentence(erasure, held=held),
             pill=PILLS[state],
             doing=STAGES.get(erasure.stage, ""),

@@ -206,7 +206,7 @@ def _line(found: HistoryRow, names: ActorNames, *, with_words: bool) -> dict[str
         "state": state_word(row),
         "look": state_look(row),
         "ending": ending_of(row, staff=True),
-        "whose": row.user.speaker if row.user else _("shared"),
+        "whose": row.user.shown_name if row.user else _("shared"),
         "who": names.who(event) if event else "",
         "did": _did(event, found.successor) if event else "",
         "at": row.superseded_at or row.learned_at,
@@ -271,7 +271,7 @@ def _people(found: Sequence[BrokenChain]) -> dict[tuple[UUID | None, UUID], str]
     if not users:
         return {}
     members = Membership.objects.filter(tenant_id__in=within, user_id__in=users).select_related("user")
-    return {(member.tenant_id, member.user_id): member.user.speaker for member in members}
+    return {(member.tenant_id, member.user_id): member.user.shown_name for member in members}
 
 
 def _links(each: BrokenChain, tenant: Tenant | None, named: Mapping[int, NamedMemory]) -> Iterator[tuple[str, str]]:

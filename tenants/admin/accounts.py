@@ -99,7 +99,7 @@ class UserAdmin(SwitchedAdmin[User]):
 
     confirmed = True
     tenant_lookup = "memberships__tenant_id"
-    list_display = ["username", "display_name", "email", "is_active", "is_staff", "last_login"]
+    list_display = ["account", "display_name", "email", "is_active", "is_staff", "last_login"]
     list_filter = ["is_active", "is_staff"]
     search_fields = ["username", "display_name", "email"]
     fieldsets = [
@@ -119,6 +119,11 @@ class UserAdmin(SwitchedAdmin[User]):
 
     def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:  # noqa: ARG002
         return signed_in(request).is_superuser
+
+    @admin.display(description=_("Username"), ordering="username")
+    def account(self, user: User) -> str:
+        """The username, or the name of somebody who has none of their own."""
+        return str(user)
 
     @admin.display(description=_("Sign-in"))
     def sign_in(self, user: User) -> str:

@@ -19,11 +19,13 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.exceptions import DisallowedModelAdminToField
 from django.contrib.admin.filters import SimpleListFilter
+from django.contrib.admin.utils import unquote
 from django.contrib.admin.widgets import RelatedFieldWidgetWrapper
+from django.core.exceptions import PermissionDenied
 from django.db.models import DateTimeField, Field, ForeignKey, Model, QuerySet
 from django.db.models.constants import LOOKUP_SEP
 from django.forms import ModelChoiceField
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.formats import date_format
@@ -226,10 +228,12 @@ class TenantScopedAdmin(admin.ModelAdmin[Row]):
 class SwitchedAdmin(TenantScopedAdmin[Switched]):
     """Base of pages whose rows are activated and deactivated, never deleted.
 
-    Nobody deactivates themselves, so a tenant keeps an administrator who can undo it.
+    Nobody deactivates themselves, so a tenant keeps an administrator who can undo it. The list has actions, each row's
+    page the one that fits.
     """
 
     actions = ["deactivate", "activate"]
+    is_switched = True  # for the buttons of a page
 
     @admin.action(description=gettext_lazy("Deactivate: turn away from now on"), permissions=["change"])
     def deactivate(self, request: HttpRequest, rows: QuerySet[Switched]) -> None:
@@ -243,7 +247,25 @@ class SwitchedAdmin(TenantScopedAdmin[Switched]):
     @admin.action(description=gettext_lazy("Activate"), permissions=["change"])
     def activate(self, request: HttpRequest, rows: QuerySet[Switched]) -> None:
         for row in rows:
-            services.activate(row, actor=acting(request))
+            try:
+                services.activate(row, actor=acting(request))
+            except InvalidValue as error:
+                self.message_user(request, error.reason, messages.ERROR)
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """The row's page; its button to activate or deactivate does what the action of the list does."""
+        switch = {"activate": self.activate, "deactivate": self.deactivate}.get(request.POST.get("_switch", ""))
+        row = self.get_object(request, unquote(object_id)) if switch else None
+        if switch is None or row is None:
+            return super().change_view(request, object_id, form_url, extra_context)
+        if (page := self._asked(request)) is not None:
+            return page
+        if not self.has_change_permission(request, row):
+            raise PermissionDenied
+        switch(request, self.get_queryset(request).filter(pk=row.pk))
+        return HttpResponseRedirect(request.get_full_path())
 
 
 def _refused(form: Any, refusal: TenantsError, names: Mapping[str, str]) -> Any:
@@ -287,11 +309,11 @@ def _name(offered: Any) -> str:
 
 
 def named(user: User | None) -> str | None:
-    """Such as `Ada Fenwick (ada)`; only the name if both are equal or the user is erased. None for no user."""
+    """Such as `Ada Fenwick (ada)`; only the name if the username tells nothing more. None for no user."""
     if user is None:
         return None
-    name, username = user.speaker, user.get_username()
-    return name if user.is_erased or name == username else f"{name} ({username})"
+    name, username = user.shown_name, user.get_username()
+    return name if user.is_erased or user.has_made_up_username or name == username else f"{name} ({username})"
 
 
 def written(moment: datetime) -> str:

@@ -15,9 +15,10 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from tenants.audit.chain import owner_chain
+from tenants.end_users import provision_end_user, rename_end_user
 from tenants.models import ApiToken, AuditEvent, Membership, Tenant, User
 from tenants.principal import Right
-from tenants.services import authenticate_key, authenticate_token, issue_key, issue_token
+from tenants.services import authenticate_key, authenticate_token, deactivate, issue_key, issue_token
 from tenants.tokens import TOKEN_PATTERN
 from tests.factories import PASSWORD, make_membership, make_tenant
 
@@ -100,6 +101,19 @@ def test_an_admin_adds_an_end_user_who_does_not_sign_in(browser: Client, tenant:
     member = Membership.objects.get(user__username=f"new@{tenant.slug}")
     assert member.tenant == tenant and not member.user.has_usable_password()
     assert AuditEvent.objects.filter(action="member.added", target_id=member.id).exists()
+
+
+@pytest.mark.parametrize("model", ["membership", "user"])
+def test_a_member_without_a_login_is_shown_by_the_tenants_name(browser: Client, tenant: Tenant, model: str) -> None:
+    member, _new = provision_end_user(tenant.pk, "A-7")
+    row = member if model == "membership" else member.user
+    listed = browser.get(page(model)).content.decode()
+    title = browser.get(page(model, "change", row.pk)).content.decode().partition("<body")[0]
+    assert "A-7" in listed and "A-7" in title and member.user.username not in listed + title
+    User.objects.filter(pk=member.user_id).update(display_name="")
+    assert f"Member without a login ({str(member.user_id)[:8]})" in browser.get(page(model)).content.decode()
+    rename_end_user(Membership.objects.get(pk=member.pk), name="")
+    assert User.objects.get(pk=member.user_id).display_name == "A-7"
 
 
 def test_an_admin_learns_of_no_user_of_another_tenant(browser: Client, tenant: Tenant, foreign: Membership) -> None:
@@ -317,6 +331,32 @@ def test_rows_are_switched_by_actions(platform_browser: Client, membership: Memb
         platform_browser.post(page(model), {"action": action, "_selected_action": [str(row.pk)]})
         assert type(row)._default_manager.filter(pk=row.pk, is_active=active).exists()
     assert AuditEvent.objects.exclude(action__startswith="search_key.").count() == 2
+
+
+def test_a_row_is_switched_on_its_page(browser: Client, membership: Membership, foreign: Membership) -> None:
+    change = page("membership", "change", membership.pk)
+    for action, active in (("deactivate", False), ("activate", True)):
+        assert f'value="{action}"' in browser.get(change).content.decode()
+        browser.post(change, {"_switch": action, "role": "auditor"})
+        assert Membership.objects.filter(pk=membership.pk, is_active=active, role="member").exists()
+    browser.post(page("membership", "change", foreign.pk), {"_switch": "deactivate"})
+    assert Membership.objects.filter(pk=foreign.pk, is_active=True).exists()
+
+
+def test_a_page_refuses_what_the_list_refuses(
+    browser: Client, staff: Membership, membership: Membership, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = browser.post(page("membership", "change", staff.pk), {"_switch": "deactivate"}, follow=True)
+    assert "Nobody deactivates themselves" in own.content.decode()
+    deactivate(membership)
+    monkeypatch.setattr("tenants.services._refusing", [lambda _row: "Their memory is being erased."])
+    asked = {"action": "activate", "_selected_action": [str(membership.pk)]}
+    for address, given in (
+        (page("membership"), asked),
+        (page("membership", "change", membership.pk), {"_switch": "activate"}),
+    ):
+        assert "Their memory is being erased." in browser.post(address, given, follow=True).content.decode()
+    assert not Membership.objects.get(pk=membership.pk).is_active
 
 
 def test_nobody_deactivates_themselves(browser: Client, staff: Membership) -> None:
