@@ -107,6 +107,8 @@ class Responder:
             yield Finished(StopReason.TOOL_CALLS)
             return
         answer = _short(self._text)
+        if not self._stores and ";" in answer:  # what follows says that the words are kept
+            answer = f"{answer.partition(';')[0].rstrip()}."
         if not answer or (not self._stores and " kept" in answer):
             answer = self._say(done)
         for piece in _PIECE.findall(answer):

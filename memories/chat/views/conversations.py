@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import uuid
+from functools import cache, partial
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
@@ -16,12 +17,14 @@ from django.core.paginator import Page, Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
+from memories.agent.model import answers_offline
 from memories.chat.forms import ActionForm
 from memories.chat.frame import by_age, panel_of, recent_sessions, shown_turns
 from memories.chat.presenting import member_page, refusals_shown, searched_words, shown_task
+from memories.consolidation.rules import rules
 from memories.errors import NotFound
 from memories.models import ReviewKind, Session
 from memories.selectors.policies import choices_of
@@ -32,6 +35,7 @@ from memories.services.erasure.forget import forget_session
 from memories.services.erasure.proposals import finish_due
 from memories.services.sessions.sessions import end_session, rename_session
 from memories.types import Owner, WriteResult
+from memoryhub.languages import ENGLISH
 from tenants.principal import Principal
 
 TURNS_AT_FIRST = 40
@@ -78,10 +82,19 @@ def render_chat(
         "error": error,
         "temporary": session.temporary if session else "temporary" in {*request.GET, *request.POST},
         "choices": choices_of(principal),
+        "said_in": cache(partial(_language_read, principal.tenant_id)),
         "correction": open_reviews(principal).filter(kind=ReviewKind.CORRECTION).first(),
     }
     context["is_first"] = not (session or context["temporary"] or context["groups"])
     return render(request, "chat/chat.html", context, status=status)
+
+
+def _language_read(tenant_id: UUID) -> str:
+    """The language in which the chat understands a message: any with a model, else the rule set's; empty: none."""
+    if not answers_offline(tenant_id):
+        return get_language() or ENGLISH
+    known = rules()
+    return known.language if known else ""
 
 
 def _chosen(turns: tuple[TurnView, ...], number: int) -> TurnView | None:

@@ -189,6 +189,7 @@ def test_all_that_is_known_is_listed_pinned_first(principal: Principal, say: Say
         ("What is the capital of Peru?", "I can't answer that without a language model"),
         ("Ich wohne jetzt in Hamburg", "Ohne Sprachmodell lese ich nur Englisch"),
         ("¿Dónde vivo?", "Sin un modelo de lenguaje"),
+        ("¿Qué sabe de mí?", "Sin un modelo de lenguaje"),
         ("Où est-ce que j'habite ?", "Sans modèle de langage"),
         ("Onde eu moro?", "Sem um modelo de linguagem"),
         ("私は大阪に住んでいます", "I can't read that language"),

@@ -237,6 +237,12 @@ def test_an_answer_without_recall_says_so_and_where_memory_is_used(principal: Pr
     )
 
 
+def test_a_language_that_is_not_read_is_not_called_kept_where_nothing_is(principal: Principal) -> None:
+    assert (
+        answer_of(principal, "Ich wohne jetzt in Hamburg", temporary=True) == "Ohne Sprachmodell lese ich nur Englisch."
+    )
+
+
 @pytest.mark.parametrize("kind", [ActorKind.AGENT, ActorKind.STAFF, ActorKind.SYSTEM])
 def test_only_the_member_decides(principal: Principal, kind: ActorKind) -> None:
     with pytest.raises(Forbidden):

@@ -315,6 +315,15 @@ def test_a_new_member_is_asked_three_things_that_become_facts(ada: Client, princ
     assert "Three things" not in page(ada, "/")
 
 
+@pytest.mark.parametrize("model", [True, False])
+def test_examples_are_in_a_language_that_the_chat_reads(ada: Client, settings: Settings, *, model: bool) -> None:
+    settings.MEMORYHUB_MODEL = "some-model" if model else ""
+    settings.OPENAI_API_KEY = "sk-test"
+    shown = ada.get("/", headers={"accept-language": "es"}).content.decode()
+    assert ('data-example="Vivo en "' in shown, 'data-example="I live in "' in shown) == (model, not model)
+    assert ("solo leo inglés" in shown) is not model
+
+
 def test_an_empty_chat_offers_to_remember_only_while_memory_is_on(ada: Client, principal: Principal) -> None:
     begin_turn(principal, text="Hello")
     assert "becomes a fact" in page(ada, "/") and "Resume memory" not in page(ada, "/")
