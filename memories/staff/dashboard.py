@@ -247,7 +247,9 @@ def _erasures(_scope: TenantScope, tenants: Tenants, _look: Sampling, now: datet
         if links:
             count = {"count": _number(len(links))}
             yield _requested(links, words(len(links)) % count, action, urgent=found is begun)
-    links = [(each.membership.user.shown_name, reverse("staff:exporting", args=[each.membership_id])) for each in exports]
+    links = [
+        (each.membership.user.shown_name, reverse("staff:exporting", args=[each.membership_id])) for each in exports
+    ]
     if links:
         told = ngettext(
             "%(count)s export of a whole memory needs a second approval",

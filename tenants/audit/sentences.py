@@ -130,7 +130,7 @@ def actor_names(tenant_id: UUID | None, events: Iterable[AuditEvent]) -> ActorNa
     names: dict[UUID, str] = {}
     if users and tenant_id is not None:
         members = Membership.objects.filter(tenant_id=tenant_id, user_id__in=users).select_related("user")
-        names |= {member.user_id: member.user.speaker for member in members}
+        names |= {member.user_id: member.user.shown_name for member in members}
     if tokens and tenant_id is not None:
         known = ApiToken.objects.filter(pk__in=tokens, tenant_id=tenant_id)
         names |= dict(known.values_list("pk", "name"))
@@ -141,7 +141,7 @@ def names_of_members(tenant_id: UUID, user_ids: Iterable[str]) -> dict[str, str]
     """Names of the tenant's members by user id; for others, the first characters of the id."""
     wanted = list(user_ids)
     known = Membership.objects.filter(tenant_id=tenant_id, user_id__in=_ids(wanted)).select_related("user")
-    names = {str(member.user_id): member.user.speaker for member in known}
+    names = {str(member.user_id): member.user.shown_name for member in known}
     return {each: names.get(each) or _("member %(id)s") % {"id": each[:8]} for each in wanted}
 
 
@@ -298,9 +298,9 @@ def _names(tenant_id: UUID | None, events: Iterable[AuditEvent], about: Mapping[
         tenants = {tenant_id} if tenants or None in about.values() else set()
     names = dict(Tenant.objects.filter(pk__in=tenants).values_list("pk", "name")) if tenants else {}
     if people and tenant_id is None:
-        names |= {user.pk: user.speaker for user in User.objects.filter(pk__in=people)}
+        names |= {user.pk: user.shown_name for user in User.objects.filter(pk__in=people)}
     elif people and tenant_id is not None:
         members = Membership.objects.filter(Q(user_id__in=people) | Q(pk__in=targets), tenant_id=tenant_id)
         for member in members.select_related("user"):
-            names |= {member.pk: member.user.speaker, member.user_id: member.user.speaker}
+            names |= {member.pk: member.user.shown_name, member.user_id: member.user.shown_name}
     return names

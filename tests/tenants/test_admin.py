@@ -15,6 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from tenants.audit.chain import owner_chain
+from tenants.audit.sentences import names_of_members
 from tenants.end_users import provision_end_user, rename_end_user
 from tenants.models import ApiToken, AuditEvent, Membership, Tenant, User
 from tenants.principal import Right
@@ -111,7 +112,9 @@ def test_a_member_without_a_login_is_shown_by_the_tenants_name(browser: Client, 
     title = browser.get(page(model, "change", row.pk)).content.decode().partition("<body")[0]
     assert "A-7" in listed and "A-7" in title and member.user.username not in listed + title
     User.objects.filter(pk=member.user_id).update(display_name="")
-    assert f"Member without a login ({str(member.user_id)[:8]})" in browser.get(page(model)).content.decode()
+    nameless, known = f"Member without a login ({str(member.user_id)[:8]})", str(member.user_id)
+    assert nameless in browser.get(page(model)).content.decode()
+    assert names_of_members(tenant.pk, [known]) == {known: nameless}
     rename_end_user(Membership.objects.get(pk=member.pk), name="")
     assert User.objects.get(pk=member.user_id).display_name == "A-7"
 
