@@ -30,8 +30,10 @@ _GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
         (
             (gettext_lazy("History of facts"), "timeline", "staff:histories"),
             (gettext_lazy("Audit log"), "log", "tenants.auditevent"),
+            (gettext_lazy("Superseded"), "merge", "staff:superseded"),
             (gettext_lazy("Audit reports"), "report", "staff:audit_reports"),
             (gettext_lazy("Verification"), "admin", "staff:tenant_checks"),
+            (gettext_lazy("Check a file"), "check", "staff:check_file"),
             (gettext_lazy("Erasure"), "gone", "memories.erasurerequest"),
             (gettext_lazy("Legal holds"), "lock", "memories.legalhold"),
             (gettext_lazy("Metrics"), "chart", "staff:metrics"),
@@ -67,7 +69,7 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
     if staff.is_superuser or not roles_held(request).isdisjoint(READS_MEMORY):
         open_to.add("staff:cases")
     if staff.is_superuser or not roles_held(request).isdisjoint(AUDITS):
-        open_to |= {"staff:audit_reports", "staff:tenant_checks"}
+        open_to |= {"staff:superseded", "staff:audit_reports", "staff:tenant_checks", "staff:check_file"}
     groups: list[dict[str, Any]] = [
         {"title": "", "items": [_link(_("What needs attention"), "home", reverse("admin:index"))]}
     ]

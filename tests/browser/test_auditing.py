@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from memories.services.tenant_checks import run_due
 from tests.browser.conftest import SitDown
-from tests.browser.staff_pages import faults_of
+from tests.browser.staff_pages import faults_of, unfit_in
 from tests.browser.workshop import Workshop
 from tests.memories.five import live_five
 
@@ -70,6 +70,13 @@ def test_a_report_a_certificate_and_its_check(page: Page, workshop: Workshop, tm
     expect(page.get_by_text("genuine", exact=True)).to_be_visible()
     expect(page.get_by_text("certificate: intact")).to_be_visible()
     assert not faults_of(page, "checked")
+
+
+def test_the_longest_action_fits_its_filter(page: Page) -> None:
+    actions = page.get_by_label("Action", exact=True)
+    names = actions.locator("option").all_inner_texts()
+    actions.select_option(label=max(names, key=len))
+    assert not unfit_in(page, "the audit log with a filter")
 
 
 def test_a_view_is_saved_and_opened(page: Page) -> None:

@@ -27,7 +27,8 @@ def test_every_list_has_a_place() -> None:
     lists = {
         reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist") for model in admin.site._registry
     }
-    pages = {reverse(f"staff:{name}") for name in ("cases", "histories", "metrics", "audit_reports", "tenant_checks")}
+    names = ("cases", "histories", "metrics", "superseded", "audit_reports", "tenant_checks", "check_file")
+    pages = {reverse(f"staff:{name}") for name in names}
     assert set(links_of(root)) == lists | {"/admin/"} | pages
 
 
