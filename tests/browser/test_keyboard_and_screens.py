@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from memories.services.facts.remember import remember_fact
 from tenants.models import Membership
-from tests.browser.conftest import AT_HOME, Browse, OpenPage
+from tests.browser.conftest import AT_HOME, PHONE, Browse, OpenPage
 from tests.browser.staff_pages import unfit_in
 from tests.browser.talking import ask
 from tests.factories import own_principal
@@ -72,6 +72,16 @@ def test_on_a_phone_sessions_are_a_drawer_and_the_memories_a_sheet(open_page: Op
     expect(drawer.get_by_role("link", name="I live in Bristol.")).to_be_visible()
     page.keyboard.press("Escape")
     expect(drawer).to_be_hidden()
+
+
+def test_on_a_phone_a_temporary_chat_is_ended_within_the_screen(open_page: OpenPage) -> None:
+    page = open_page("/?temporary=1", phone=True)
+    page.get_by_label("Message", exact=True).fill("Where do I live?")
+    page.get_by_role("button", name="Send").click()
+    expect(page.locator("#turn-1 [data-usage]")).to_be_visible()
+    box = page.get_by_role("button", name="End and delete").bounding_box()
+    assert box is not None and box["x"] + box["width"] <= PHONE["width"]
+    expect(page.locator(".offline")).to_have_text("Offline: no model is connected.")
 
 
 def test_only_the_panes_of_the_chat_scroll_and_never_the_page(open_page: OpenPage, member: Membership) -> None:
