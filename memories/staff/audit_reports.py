@@ -17,7 +17,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
 from memories.errors import InvalidInput
 from memories.models import Fact
@@ -131,7 +131,12 @@ class Superseded(AuditPage):
         alarming = sum(each.alarming for each in found.states)
         shouted = [
             _("Do not rely on this page: something was changed outside memoryhub."),
-            _("%(count)s of these states are not accounted for.") % {"count": alarming},
+            ngettext(
+                "%(count)s of these states is not accounted for.",
+                "%(count)s of these states are not accounted for.",
+                alarming,
+            )
+            % {"count": alarming},
         ]
         return {
             "found": found,

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
-from django.utils.translation import pgettext_lazy
+from django.utils.translation import npgettext, pgettext_lazy
 
 from memories.models import ConsolidationRun, RunState, Trigger
 from memories.presenting.memory import MemoryView
@@ -121,7 +121,7 @@ class Rerun(ConsolidationRunPage):
         if report.error:
             self.refuse(_("It was run again and failed: %(why)s") % {"why": report.error})
         else:
-            counts = ", ".join(f"{count} {verdict}" for verdict, count in sorted(report.decisions.items()))
+            counts = ", ".join(_counted(verdict, count) for verdict, count in sorted(report.decisions.items()))
             self.success(_("It was run again: %(found)s.") % {"found": counts or _("nothing new was found")})
         return self.redirect("run", report.runs[-1] if report.runs else run.pk)
 
@@ -140,9 +140,21 @@ _TRANSLATED = (
 )
 
 
-def verdicts(run: ConsolidationRun) -> list[tuple[str, int]]:
-    """The number of decisions with each verdict, most frequent first."""
-    return Counter(str(line.get("verdict", "")) for line in run.decisions).most_common()
+def verdicts(run: ConsolidationRun) -> list[str]:
+    """The number of decisions with each verdict, such as "2 created", most frequent first."""
+    counts = Counter(str(line.get("verdict", "")) for line in run.decisions)
+    return [_counted(verdict, count) for verdict, count in counts.most_common()]
+
+
+def _counted(verdict: str, count: int) -> str:
+    words = {
+        "created": npgettext("verdict", "%(count)s created", "%(count)s created", count),
+        "known": npgettext("verdict", "%(count)s known", "%(count)s known", count),
+        "merged": npgettext("verdict", "%(count)s merged", "%(count)s merged", count),
+        "refused": npgettext("verdict", "%(count)s refused", "%(count)s refused", count),
+        "superseded": npgettext("verdict", "%(count)s superseded", "%(count)s superseded", count),
+    }
+    return words[verdict] % {"count": count} if verdict in words else f"{count} {verdict}"
 
 
 def _decision(line: Mapping[str, Any], named: Mapping[UUID, MemoryView]) -> dict[str, Any]:

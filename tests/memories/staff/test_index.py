@@ -55,7 +55,7 @@ def test_the_comparison_says_that_all_is_well_or_names_what_differs(
 ) -> None:
     row = say(principal, "Lives in Porto")
     drain()
-    assert "All 1 memories are the same in the index" in words(support.post(at("index_check")))
+    assert "The 1 memory is the same in the index" in words(support.post(at("index_check")))
     Fact.objects.filter(pk=row.pk).update(version=9)
     shown = words(support.post(at("index_check")))
     assert "1 of 1 differ" in shown and "another version" in shown and str(row.pk) in shown

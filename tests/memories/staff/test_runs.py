@@ -9,10 +9,12 @@ import pytest
 from django.db import connection, connections
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils.translation import override
 
 from memories.models import ConsolidationRun, Episode, Fact, RunState, Trigger
 from memories.services.consolidation import consolidate, running
 from memories.services.erasure.forget import forget
+from memories.staff.runs import verdicts
 from memories.types import Kind
 from tenants.models import AuditEvent, Membership
 from tenants.principal import Principal
@@ -47,6 +49,12 @@ def extractor(monkeypatch: pytest.MonkeyPatch) -> ScriptedExtractor:
     scripted = ScriptedExtractor([nothing])
     monkeypatch.setattr(running, "consolidation_extractor", lambda: scripted)
     return scripted
+
+
+def test_a_count_of_decisions_agrees_in_number(run: ConsolidationRun) -> None:
+    run.decisions = [{"verdict": "created"}] * 2 + [{"verdict": "known"}]
+    with override("es"):
+        assert verdicts(run) == ["2 creados", "1 conocido"]
 
 
 def test_a_run_shows_what_was_read_and_each_decision_with_its_memory(
