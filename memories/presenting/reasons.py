@@ -119,6 +119,33 @@ RECALLED: Final = frozenset({
     gettext_noop("says when"),
 })  # fmt: skip
 
+# Why an answer or a consolidation failed (`memories/llm/tokens.py`, `faults.py` and the ledger of consolidations).
+FAILURES: Final = frozenset({
+    gettext_noop("Something that this answer builds on was erased meanwhile, so nothing more was written."),
+    gettext_noop("Something went wrong here. What you said is stored. Try again."),
+    gettext_noop("The answer became too long and was stopped. Ask for something shorter."),
+    gettext_noop(
+        "The endpoint does not know the model. An administrator has to check MEMORYHUB_MODEL and OPENAI_BASE_URL."
+    ),
+    gettext_noop("The model answered with something that cannot be read. Try again."),
+    gettext_noop("The model broke off in the middle of its answer. Try again."),
+    gettext_noop("The model cannot be reached at the moment. Try again."),
+    gettext_noop("The model declined to answer this."),
+    gettext_noop("The model did not answer in time. Try again."),
+    gettext_noop("The model endpoint refused the credentials. An administrator has to check OPENAI_API_KEY."),
+    gettext_noop("The model gave an empty answer. Try again."),
+    gettext_noop("The model is busy. Try again in a moment."),
+    gettext_noop("The model kept calling tools and gave no answer. Try again."),
+    gettext_noop("The model stopped answering. Try again."),
+    gettext_noop("The model's answer is JSON, but not of the shape that was asked for."),
+    gettext_noop("The model's answer is not the JSON that was asked for."),
+    gettext_noop("The model's answer reached its greatest length before its end."),
+    gettext_noop("The model's content filter stopped this answer."),
+    gettext_noop("The process ended in the middle; nothing was written."),
+    gettext_noop("This conversation was deleted while it was answered."),
+    gettext_noop("This conversation is too long for the model. Start a new one; what was said is remembered."),
+})  # fmt: skip
+
 # How a contradiction was settled, which follows its reason (`memories/services/contradictions/settling.py`).
 _SETTLED: Final = frozenset({gettext_noop("brought up to date"), gettext_noop("the surer one stays")})
 
@@ -132,7 +159,7 @@ def reason_words(reason: str) -> str:
         before, _placeholder, behind = composed.partition("%(part)s")
         if reason.startswith(before) and reason.endswith(behind):
             return _(composed) % {"part": part_words(reason[len(before) : len(reason) - len(behind)])}
-    return _(reason) if reason in REASONS or reason in RECALLED else reason
+    return _(reason) if reason in REASONS | RECALLED | FAILURES else reason
 
 
 _KINDS: Final = {kind.value.replace("_", " "): kind for kind in SensitiveKind}
@@ -143,10 +170,13 @@ def _kind_words(kinds: str) -> str:
 
 
 # Reasons with a part of their own, and the words of that part: of a scan (`services/retention/hygiene_scan.py`), a run
-# (`consolidation/planner.py`) and an import (`services/portability/sessions_import.py`).
+# (`consolidation/planner.py`), an import (`services/portability/sessions_import.py`) and a model (`llm/faults.py`).
 _COMPOSED: Final[Mapping[str, Callable[[str], str]]] = {
     gettext_noop("It is no memory: %(part)s."): reason_words,
     gettext_noop("It holds what is not stored: %(part)s."): _kind_words,
     gettext_noop("the same as number %(part)s"): str,
     gettext_noop("imported from %(part)s"): str,
+    gettext_noop("The model is busy. Try again in %(part)s seconds."): str,
+    gettext_noop("The model endpoint has a fault (%(part)s). Try again."): str,
+    gettext_noop("The model endpoint refused the request (%(part)s)."): str,
 }

@@ -6,9 +6,12 @@ import uuid
 from datetime import UTC, datetime
 
 import pytest
+from django.template.loader import render_to_string
+from django.utils import translation
 
 from memories.chat.frame import panel_of, shown_turns
 from memories.importing import ConversationSession, ConversationTurn
+from memories.llm.tokens import STALLED
 from memories.models import MessageState, Relation, Session
 from memories.presenting.turns import LOOKED_AT, MADE_FROM, usage_of, why
 from memories.selectors.sessions import find_turn, transcript
@@ -27,6 +30,15 @@ pytestmark = pytest.mark.django_db
 def test_the_line_counts_distinct_memories(principal: Principal) -> None:
     life = live(principal)
     assert usage_of(find_turn(principal, life.session, 1)) == ("saved 1", "replaced 1")
+
+
+def test_a_failed_answer_says_why_in_the_language_of_the_page(principal: Principal) -> None:
+    turn = begin_turn(principal, text="Where do I live?")
+    finish_turn(principal, session_id=turn.session_id, turn=1, text="", state=MessageState.FAILED, error=STALLED)
+    view = find_turn(principal, turn.session_id, 1)
+    with translation.override("de"):
+        shown = render_to_string("chat/_ended.html", {"turn": {"view": view}})
+    assert "Das Modell antwortet nicht mehr." in shown
 
 
 def test_what_ended_with_nothing_in_its_place_was_not_replaced(principal: Principal) -> None:

@@ -7,7 +7,8 @@ from django.utils import translation
 
 from memories.hygiene.ageing import Cause
 from memories.hygiene.junk import JunkKind, reason_of
-from memories.presenting.reasons import REASONS, reason_words
+from memories.llm import tokens
+from memories.presenting.reasons import FAILURES, REASONS, reason_words
 
 
 @pytest.mark.parametrize(
@@ -32,6 +33,11 @@ from memories.presenting.reasons import REASONS, reason_words
         ),
         pytest.param("the same as number 2", "dasselbe wie Nummer 2", id="of a run"),
         pytest.param("imported from old phone", "importiert aus old phone", id="of an import"),
+        pytest.param(
+            "The model is busy. Try again in 7 seconds.",
+            "Das Modell ist ausgelastet. Versuchen Sie es in 7 Sekunden erneut.",
+            id="of a model",
+        ),
         pytest.param("Fact", "Fact", id="of a person, and a text of another page"),
         pytest.param("", "", id="none"),
     ],
@@ -47,3 +53,7 @@ def test_the_reason_of_each_end_by_age_is_translated() -> None:
 
 def test_the_reason_of_each_kind_of_junk_is_translated() -> None:
     assert {reason_of(kind) for kind in JunkKind} <= REASONS
+
+
+def test_the_sentence_of_each_failed_answer_is_translated() -> None:
+    assert {text for name, text in vars(tokens).items() if name.isupper() and isinstance(text, str)} <= FAILURES
