@@ -23,9 +23,11 @@ from memories.presenting.reasons import reason_words
 from memories.types import Kind
 from memoryhub.installation import PROGRAM
 from memoryhub.languages import ENGLISH, script_texts
+from tenants.audit.actions import action_words
 
 register = template.Library()
 register.filter(reason_words)
+register.filter(action_words)
 
 _MILLISECONDS_IN_WORDS = 100
 # Controls that make a text read in another direction than it is written; those round a name in a right-to-left script
@@ -166,12 +168,6 @@ def initials(name: str) -> str:
     """The initials of the first and last word of a name, for a badge."""
     words = name.split()
     return "".join(word[0] for word in (words[:1] + words[1:][-1:])).upper()
-
-
-@register.filter
-def action_words(action: str) -> str:
-    """An audit action such as `fact.superseded` with spaces for dots and underscores."""
-    return action.replace(".", " ").replace("_", " ")
 
 
 @register.filter

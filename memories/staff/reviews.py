@@ -18,6 +18,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
 from memories.errors import Blocked, InvalidInput
@@ -38,6 +39,7 @@ from memories.staff.base import REFUSALS, TenantObjectView, onward_of, purpose_o
 from memories.types import Owner
 from memoryhub.languages import gettext_lazy
 from tenants.admin.scoping import acting, signed_in
+from tenants.audit.fields import field_words
 from tenants.errors import Forbidden, NoMembership, TenantsError
 from tenants.middleware import request_id_of
 from tenants.models import Membership, User
@@ -247,7 +249,7 @@ def sides_of(principal: Principal | None, item: ReviewItem) -> list[dict[str, An
 
 def evidence(item: ReviewItem) -> list[tuple[str, str]]:
     """The evidence for which the review was opened, as labels and values."""
-    return [(name.replace("_", " ").capitalize(), _value(value)) for name, value in item.evidence.items()]
+    return [(capfirst(field_words(name)), _value(value)) for name, value in item.evidence.items()]
 
 
 def parts_of(item: ReviewItem, *, now: datetime) -> list[tuple[str, float, float | None]]:

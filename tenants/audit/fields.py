@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop, pgettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 from django_stubs_ext import StrOrPromise
 
 from tenants.principal import Role
@@ -44,6 +43,7 @@ _FIELDS: Final[Mapping[str, StrOrPromise]] = {
     "extractor": pgettext_lazy("field", "extractor"),
     "first": pgettext_lazy("field", "first"),
     "formats": pgettext_lazy("field", "formats"),
+    "found": pgettext_lazy("field", "found"),
     "handling": pgettext_lazy("field", "handling of sensitive values"),
     "hard_days": pgettext_lazy("field", "days until it ends"),
     "instructions": pgettext_lazy("field", "instructions"),
@@ -56,6 +56,7 @@ _FIELDS: Final[Mapping[str, StrOrPromise]] = {
     "keep_superseded": pgettext_lazy("field", "keep what was replaced"),
     "key": pgettext_lazy("field", "key"),
     "key_id": pgettext_lazy("field", "key id"),
+    "judge": pgettext_lazy("field", "judge"),
     "kind": pgettext_lazy("field", "kind"),
     "kinds": pgettext_lazy("field", "kinds"),
     "learned_at": pgettext_lazy("field", "learned"),
@@ -123,11 +124,23 @@ _FIELDS: Final[Mapping[str, StrOrPromise]] = {
     "verdict": pgettext_lazy("field", "verdict"),
     "wanted": pgettext_lazy("field", "filters"),
 }
-_VALUES: Final[Mapping[str, frozenset[str]]] = {
-    "role": frozenset(Role.values),
-    "status": frozenset(
-        {gettext_noop("active"), gettext_noop("stale"), gettext_noop("superseded"), gettext_noop("evicted")}
-    ),
+_VALUES: Final[Mapping[str, Mapping[str, StrOrPromise]]] = {
+    "contradiction": {"harsh": gettext_lazy("corrected"), "natural": gettext_lazy("changed")},
+    "role": dict(Role.choices),
+    "source": {
+        "user_stated": gettext_lazy("user stated"),
+        "imported": gettext_lazy("imported"),
+        "config_change": gettext_lazy("config change"),
+        "task_outcome": gettext_lazy("task outcome"),
+        "agent_inferred": gettext_lazy("agent inferred"),
+        "pattern": gettext_lazy("pattern"),
+    },
+    "status": {
+        "active": gettext_lazy("active"),
+        "stale": gettext_lazy("stale"),
+        "superseded": gettext_lazy("superseded"),
+        "evicted": gettext_lazy("evicted"),
+    },
 }
 
 
@@ -138,4 +151,4 @@ def field_words(name: str) -> str:
 
 def value_words(name: str, value: str) -> str:
     """A text in the field `name`: in words if it is one of a few that the program itself gives."""
-    return _(value) if value in _VALUES.get(name, ()) else value
+    return str(_VALUES.get(name, {}).get(value, value))

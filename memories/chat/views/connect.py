@@ -15,6 +15,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext_lazy
 
 from memories.chat.presenting import member_page
 from memories.chat.snippets import snippets
@@ -27,11 +28,16 @@ from tenants.issued import keep_issued, take_issued
 from tenants.middleware import TenantRequest
 from tenants.models import ApiToken, Membership
 from tenants.oauth.protocol import OFFERED, issuer, resource
-from tenants.principal import Principal
+from tenants.principal import Principal, Right
 from tenants.services import issue_token, revoke_token
 from tenants.tokens import TOKEN_DAYS
 
 NEW = "new"
+_RIGHTS = {
+    Right.CHAT: pgettext_lazy("right", "chat"),
+    Right.READ: pgettext_lazy("right", "read"),
+    Right.WRITE: pgettext_lazy("right", "write"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +50,8 @@ class ConnectedProgram:
 
     @property
     def rights(self) -> list[str]:
-        """What it may do, by the names of the scopes."""
-        return [right.removeprefix("memory:") for right in sorted(self.token.rights)]
+        """What it may do, in a word for each scope."""
+        return [str(_RIGHTS.get(right, right)) for right in sorted(self.token.rights)]
 
 
 @member_page()

@@ -104,10 +104,19 @@ def test_a_page_shows_both_with_their_words_and_the_trail_tells_who_looked(
     said = remember_episode(principal, session_id=start_session(principal).pk, text="I measured it twice").memory_id
     item = asked(principal, say(principal, THREE, supporting_episode_ids=[said]), say(principal, FOUR))
     shown = browser.get(page(item)).content.decode()
-    assert "I measured it twice" in shown and "<mark>four</mark>" in shown and "fact created by member" in shown
+    assert "I measured it twice" in shown and "<mark>four</mark>" in shown and "Fact created by member" in shown
     assert shown.count("<dt>State</dt><dd>believed</dd>") == 2
     event = AuditEvent.objects.get(action="review.read")
     assert (event.owner_id, event.actor_kind, event.actor_id) == (principal.user_id, "staff", alice.user_id)
+
+
+def test_its_evidence_and_events_are_told_in_the_language_of_the_reader(
+    browser: Client, alice: Membership, item: ReviewItem
+) -> None:
+    ReviewItem.objects.unscoped("this one").filter(pk=item.pk).update(evidence={"judge": "rules"})
+    User.objects.filter(pk=alice.user_id).update(language="de")
+    shown = browser.get(page(item)).content.decode()
+    assert "Urteil von" in shown and "Fakt erstellt von Mitglied" in shown
 
 
 @pytest.mark.parametrize(

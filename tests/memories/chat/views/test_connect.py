@@ -39,6 +39,11 @@ def test_a_token_of_one_s_own_is_made_in_person(ada: Client, membership: Members
     assert token.prefix in ada.get(made["Location"]).content.decode()
 
 
+def test_what_a_token_may_do_is_told_in_the_language_of_the_page(ada: Client) -> None:
+    ada.post(MAKE, FORM)
+    assert "… · lesen" in ada.get(HOME, headers={"accept-language": "de"}).content.decode()
+
+
 def test_another_session_never_sees_a_new_token(ada: Client, membership: Membership) -> None:
     made, elsewhere = ada.post(MAKE, FORM), Client()
     elsewhere.force_login(membership.user)
