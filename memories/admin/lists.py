@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
@@ -18,6 +18,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext_lazy
 from django_stubs_ext import StrOrPromise
 
 from memories.models import (
@@ -121,7 +122,9 @@ class MemberMemoryAdmin(ReadOnlyList[MemberMemory]):
         return named(row.user)
 
     @admin.display(
-        description=gettext_lazy("last conversation"), ordering="last_turn_at", empty_value=gettext_lazy("none yet")
+        description=gettext_lazy("last conversation"),
+        ordering="last_turn_at",
+        empty_value=cast("str", pgettext_lazy("conversation", "none yet")),
     )
     def last_conversation(self, row: MemberMemory) -> SafeString | str | None:
         """The time of the member's last turn."""

@@ -11,6 +11,7 @@ from django import forms
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext_lazy
 
 from memories.errors import InvalidInput
 from memories.hygiene.differences import Piece, differences
@@ -33,11 +34,14 @@ A_FEW, PAGE_SIZE = 8, 30
 # The default period if the URL names no time.
 _USUAL = timedelta(days=7)
 TITLES = {
-    Change.REPLACED: (gettext_lazy("Replaced"), gettext_lazy("Something else is believed in its place.")),
-    Change.LEARNED: (gettext_lazy("Learned"), gettext_lazy("Believed from then on; it replaced nothing.")),
-    Change.RETIRED: (gettext_lazy("Ended"), gettext_lazy("No longer believed; nothing replaced it.")),
-    Change.RESTORED: (gettext_lazy("Brought back"), gettext_lazy("Believed again after an undo.")),
-    Change.EVICTED: (gettext_lazy("Evicted"), gettext_lazy("Hidden by the garbage collection when its time was over.")),
+    Change.REPLACED: (pgettext_lazy("changes", "Replaced"), gettext_lazy("Something else is believed in its place.")),
+    Change.LEARNED: (pgettext_lazy("changes", "Learned"), gettext_lazy("Believed from then on; it replaced nothing.")),
+    Change.RETIRED: (pgettext_lazy("changes", "Ended"), gettext_lazy("No longer believed; nothing replaced it.")),
+    Change.RESTORED: (pgettext_lazy("changes", "Brought back"), gettext_lazy("Believed again after an undo.")),
+    Change.EVICTED: (
+        pgettext_lazy("changes", "Evicted"),
+        gettext_lazy("Hidden by the garbage collection when its time was over."),
+    ),
 }
 # These changes have only one side, an old or a new row.
 _ONE_SIDED = (Change.LEARNED, Change.RETIRED, Change.EVICTED)
