@@ -14,10 +14,11 @@ from django.utils.translation import gettext as _
 
 from tenants.errors import Forbidden, InvalidValue
 from tenants.locks import wait_for_tenant
-from tenants.models import Membership, Tenant, made_up_username
+from tenants.models import Membership, Tenant
 from tenants.principal import SYSTEM, Actor, Role
 from tenants.services import add_member, create_user, mark_managed, update_user
 from tenants.tokens import signs_in
+from tenants.usernames import made_up_username
 
 MAX_ID_CHARACTERS = 200
 _MAX_NAME_CHARACTERS = 100

@@ -42,12 +42,12 @@ from tenants.models import (
     OAuthGrant,
     SearchCredential,
     User,
-    erased_username,
 )
 from tenants.principal import SYSTEM
 from tenants.provider_models import ProvidedIdentity
 from tenants.services import deactivate
 from tenants.tokens import revoke_token
+from tenants.usernames import erased_username
 
 ERASED_TOKEN = "erased"  # noqa: S105 - replaces a token's name
 _PAGE = 500

@@ -17,7 +17,6 @@ keys.
 from __future__ import annotations
 
 import json
-import re
 import uuid
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -38,6 +37,7 @@ from tenants.invitation_models import Invitation  # noqa: F401 - Django finds an
 from tenants.principal import ActorKind, Right, Role
 from tenants.provider_models import IdentityProvider, ProvidedIdentity  # noqa: F401 - Django finds an app's models here
 from tenants.shared_state import CacheEntry, QuotaState  # noqa: F401 - Django finds an app's models here
+from tenants.usernames import erased_username, is_made_up
 
 
 class Tenant(models.Model):
@@ -89,32 +89,14 @@ class User(AbstractUser):
         return self.display_name or self.get_full_name() or self.get_username()
 
     @property
-    def has_made_up_username(self) -> bool:
-        """Whether `made_up_username` chose the username, which tells people nothing."""
-        return _MADE_UP.fullmatch(self.username) is not None
-
-    @property
     def shown_name(self) -> str:
         """The name on a page of staff, never a username that was made up."""
-        if self.has_made_up_username and self.speaker == self.username:
+        if is_made_up(self.username) and self.speaker == self.username:
             return gettext("Member without a login (%(id)s)") % {"id": str(self.pk)[:8]}
         return self.speaker
 
     def __str__(self) -> str:
-        return self.shown_name if self.has_made_up_username else self.get_username()
-
-
-_MADE_UP = re.compile(r"member-[0-9a-f]{32}")
-
-
-def made_up_username() -> str:
-    """A new username for somebody who never types one."""
-    return f"member-{uuid.uuid4().hex}"
-
-
-def erased_username(user_id: uuid.UUID) -> str:
-    """The username of an erased user."""
-    return f"erased-{user_id}"
+        return self.shown_name if is_made_up(self.username) else self.get_username()
 
 
 class Membership(models.Model):

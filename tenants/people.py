@@ -19,7 +19,7 @@ from django_stubs_ext import WithAnnotations
 from tenants.end_users import checked_id
 from tenants.errors import Forbidden, InvalidValue, is_storable
 from tenants.locks import wait_for_tenant
-from tenants.models import Membership, Tenant, User, made_up_username
+from tenants.models import Membership, Tenant, User
 from tenants.principal import SYSTEM, Actor, Role
 from tenants.provider_models import ProvidedIdentity
 from tenants.services import (
@@ -32,6 +32,7 @@ from tenants.services import (
     name_member,
     update_user,
 )
+from tenants.usernames import made_up_username
 
 MAX_USER_NAME, MAX_NAME = 150, 100
 

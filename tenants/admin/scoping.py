@@ -41,6 +41,7 @@ from tenants.middleware import memberships_here, request_id_of
 from tenants.models import Membership, Tenant, User
 from tenants.principal import Actor, ActorKind, Role
 from tenants.selectors import memberships_of, tenant_ids_of
+from tenants.usernames import is_made_up
 
 Row = TypeVar("Row", bound=Model)
 Switched = TypeVar("Switched", Membership, Tenant, User)
@@ -313,7 +314,7 @@ def named(user: User | None) -> str | None:
     if user is None:
         return None
     name, username = user.shown_name, user.get_username()
-    return name if user.is_erased or user.has_made_up_username or name == username else f"{name} ({username})"
+    return name if user.is_erased or is_made_up(username) or name == username else f"{name} ({username})"
 
 
 def written(moment: datetime) -> str:

@@ -23,7 +23,8 @@ from memoryhub.db.scope import WideRole, acting_as
 from memoryhub.signing.keyed import is_digest_of, keyed_digest
 from tenants.audit.chain import PLATFORM_CHAIN
 from tenants.audit.digests import canonical_json
-from tenants.models import ApiToken, AuditEvent, Membership, Tenant, User, erased_username, said_in
+from tenants.models import ApiToken, AuditEvent, Membership, Tenant, User, said_in
+from tenants.usernames import erased_username
 
 _SECRET = "token"  # noqa: S105 - the purpose of a keyed digest
 NAMES_ERASED, USER_ERASED = "member.names_erased", "user.erased"

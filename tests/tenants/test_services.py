@@ -7,8 +7,9 @@ import pytest
 from tenants import services
 from tenants.audit.verification import verify_all
 from tenants.errors import InvalidValue
-from tenants.models import AuditEvent, AuditPayload, Membership, Tenant, User, erased_username
+from tenants.models import AuditEvent, AuditPayload, Membership, Tenant, User
 from tenants.principal import Role
+from tenants.usernames import erased_username
 from tests.factories import make_membership, make_tenant
 
 
