@@ -15,6 +15,7 @@ from django.utils import timezone
 from memories.models import Episode, Session
 from memories.search.outbox import drain
 from memories.services.facts.remember import pin_fact, remember_fact
+from memories.services.facts.undo import undo
 from memories.services.playbooks import remember_playbook
 from memories.services.sessions.episodes import EpisodeDraft, remember_episodes
 from memories.services.sessions.sessions import start_session
@@ -48,6 +49,14 @@ def test_what_is_known_stands_beside_what_it_replaced(support: Client, at: At, p
     assert f'is-superseded" href="{at("record", old.memory_id)}"' in page
     assert f'href="{history_url(Kind.SEMANTIC, old.memory_id)}">history</a>' in page
     assert f'<a href="{at("record", new.memory_id)}"><bdi>Lives in Braga' in page
+
+
+def test_what_an_undo_closed_is_called_undone(support: Client, at: At, principal: Principal) -> None:
+    remember_fact(principal, text="Lives in Porto", key="home_city")
+    new = remember_fact(principal, text="Lives in Braga", key="home_city")
+    undo(principal, kind=Kind.SEMANTIC, memory_id=new.memory_id)
+    assert "undone: Lives in Porto" in words(support.get(at("inspector")))
+    assert "Undone. Now: Lives in Porto" in words(support.get(at("record", new.memory_id)))
 
 
 def test_each_kind_has_its_column_with_its_count(support: Client, at: At, principal: Principal) -> None:
