@@ -38,7 +38,8 @@ from memories.services.chain_proofs import prove_supersession
 from memories.staff.base import StaffView, may_see, purpose_of
 from memories.staff.chain_page import ChainContext, view_of
 from memories.types import Kind, Owner
-from tenants.admin.audit_event import Badge, alarms, why_broken
+from tenants.admin.audit_event import Badge, alarms
+from tenants.audit.faults import fault_words
 from tenants.audit.sentences import actor_names
 from tenants.audit.verification import latest, latest_of, prove, prove_guards, seen_now
 from tenants.middleware import request_id_of
@@ -231,7 +232,7 @@ def _result(check: ChainCheck) -> str:
     if check.ok:
         done = {"what": what, "count": number(check.count), "took": duration(check.took_ms)}
         return _("%(what)s was verified: %(count)s good, in %(took)s.") % done
-    broken = {"what": what, "why": why_broken(check), "number": check.first_bad, "id": check.event_id}
+    broken = {"what": what, "why": fault_words(check.reason), "number": check.first_bad, "id": check.event_id}
     if check.event_id:
         return _("%(what)s is broken at event %(number)s (id %(id)s): %(why)s.") % broken
     return _("%(what)s is broken: %(why)s.") % broken

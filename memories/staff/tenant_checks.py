@@ -32,6 +32,7 @@ from memoryhub.uploads import taking_a_file
 from tenants.admin.audit_event import alarms, download, one_tenant
 from tenants.admin.scoping import PARAMETER, named, one_of
 from tenants.audit.export import EVENTS_FILE, BadEvent, CheckedEvents, check_events
+from tenants.audit.faults import fault_words
 from tenants.audit.sentences import names_of_members
 from tenants.auditors import TenantCheck
 from tenants.errors import Forbidden, InvalidValue
@@ -136,7 +137,7 @@ def _failed(check: TenantCheck) -> list[dict[str, Any]]:
             "url": reverse("admin:tenants_auditevent_change", args=[each["event_id"]])
             if each["event_id"] and UUID(each["event_id"]) in there
             else "",
-            "reason": capfirst(each["reason"]),
+            "reason": capfirst(fault_words(each["reason"])),
         }
         for each in check.failed
     ]

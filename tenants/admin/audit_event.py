@@ -7,7 +7,6 @@ event; a reader sees only links to pages that they may open.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -33,6 +32,7 @@ from tenants.audit import verification
 from tenants.audit.actions import CountedAction, action_words, counted_actions, grouped, target_words, unknown_action
 from tenants.audit.chain import PLATFORM_CHAIN, owner_chain, tenant_chain
 from tenants.audit.export import export_audit, file_name
+from tenants.audit.faults import fault_words
 from tenants.audit.listing import (
     LAST_AUDIT,
     AuditFilter,
@@ -91,16 +91,6 @@ def ask_purpose(purpose: Purpose) -> None:
         _purposes.append(purpose)
 
 
-# A stored reason names a memory by its kind and id; pages name the kinds as users do.
-_CALLED = {"semantic": "fact", "procedural": "how-to", "episodic": "event", "catalog": "shared entry"}
-_NAMED = re.compile(rf"(?P<kind>{'|'.join(_CALLED)})(?= (?:[0-9a-f]{{8}}-|without an id))")
-
-
-def why_broken(check: ChainCheck) -> str:
-    """Why the chain failed verification, with the kinds of memory named as users name them."""
-    return _NAMED.sub(lambda match: _CALLED[match["kind"]], check.reason, count=1)
-
-
 @dataclass(frozen=True, slots=True)
 class Badge:
     """The latest verification of a chain (None: never verified) and the address that runs another (empty: not allowed).
@@ -141,7 +131,7 @@ class Badge:
     @property
     def why(self) -> str:
         """Why verification failed; empty if it did not."""
-        return why_broken(self.check) if self.check else ""
+        return fault_words(self.check.reason) if self.check else ""
 
     @property
     def state(self) -> str:
@@ -267,7 +257,7 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
             "head": AuditHead.objects.filter(chain=event.chain).first(),
             "before": neighbours.get(event.sequence - 1),
             "after": neighbours.get(event.sequence + 1),
-            "fault": faults.get(event.pk, ""),
+            "fault": fault_words(faults.get(event.pk, "")),
             "links": [link for offer in _offers for link in offer(event, may)],
             "list_url": _address(params),
             "badge": badge,
@@ -494,7 +484,7 @@ def _line(sentence: Sentence, params: Mapping[str, str], faults: Mapping[UUID, s
     return {
         "sentence": sentence,
         "event": event,
-        "fault": (faults or {}).get(event.pk, ""),
+        "fault": fault_words((faults or {}).get(event.pk, "")),
         "url": reverse(f"{_ADDRESS}change", args=[event.pk]),
         "by": {name: _address({**params, name: value}) for name, value in narrowed.items() if value},
     }

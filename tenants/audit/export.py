@@ -40,6 +40,7 @@ from tenants.audit.digests import (
     fault_of,
     sealed_in,
 )
+from tenants.audit.faults import fault_words
 from tenants.audit.listing import AuditFilter
 from tenants.errors import Forbidden
 from tenants.models import AuditEvent, AuditHead, User
@@ -181,7 +182,10 @@ def _compare(name: str, claimed: Mapping[str, Any] | None, found: ChainPart | No
 
 
 def _bad(event: Mapping[str, Any], what: str) -> BadEvent:
-    return BadEvent(f"event {event['sequence']} of chain {event['chain']} (id {event['id']}): {what}.")
+    named = {name: event[name] for name in ("sequence", "chain", "id")}
+    return BadEvent(
+        _("event %(sequence)s of chain %(chain)s (id %(id)s): %(what)s.") % {**named, "what": fault_words(what)}
+    )
 
 
 EXPORTED = "audit.exported"
