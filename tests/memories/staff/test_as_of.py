@@ -59,6 +59,13 @@ def test_the_memory_is_shown_as_it_was_believed(support: Client, at: At, moved: 
     assert "Lives in" not in words(support.get(at("as_of"), {"at": day(40)}))
 
 
+def test_changes_and_moments_agree_with_what_they_are_said_of(support: Client, at: At, moved: Fact) -> None:
+    spanish = words(support.get(at("changes"), {"since": day(20)}, headers={"accept-language": "es"}))
+    assert "Datos sustituidos" in spanish
+    german = words(support.get(at("as_of"), headers={"accept-language": "de"}))
+    assert "aufgenommen" in german and "seit vor" not in german
+
+
 def test_what_was_evicted_since_is_shown_and_named(support: Client, at: At, moved: Fact) -> None:
     Fact.objects.filter(pk=moved.pk).update(status=Status.EVICTED, evicted_from="active", evicted_at=ago(1))
     then = words(support.get(at("as_of"), {"at": day(5)}))
