@@ -14,6 +14,7 @@ from tests.browser.workshop import AFTERNOONS, MISHEARD, Workshop, tell_ada
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 RIGHT = "Collects the bike after four on weekdays, Fridays too"
+TOLD = "You collect the bike after four on weekdays, Fridays too"
 
 
 @pytest.fixture
@@ -77,10 +78,10 @@ def _accept(page: Page) -> None:
     """In the chat, with one tap; "What I remember" has it too."""
     page.goto("/remember/settle/")
     page.get_by_role("link", name="Support proposes a correction").click()
-    expect(page.get_by_role("region", name="Proposed correction")).to_contain_text(RIGHT)
+    expect(page.get_by_role("region", name="Proposed correction")).to_contain_text(TOLD)
     assert not faults_of(page, "a proposed correction")
     page.get_by_role("link", name="Chat", exact=True).click()
-    expect(page.get_by_role("region", name="Proposed correction")).to_contain_text(RIGHT)
+    expect(page.get_by_role("region", name="Proposed correction")).to_contain_text(TOLD)
     assert not faults_of(page, "a proposed correction in the chat")
     page.get_by_role("button", name="Accept").click()
     expect(page.get_by_text("You accepted the correction.")).to_be_visible()
