@@ -146,7 +146,7 @@ def _failed(check: TenantCheck) -> list[dict[str, Any]]:
 def _alarms(check: TenantCheck) -> list[str]:
     if not check.failed and not (check.finished_at and check.guards):
         return alarms([])
-    return [_("Broken: something of this organisation was changed outside memoryhub."), *check.guards]
+    return [_("Broken: something of this organisation was changed outside memoryhub."), *map(fault_words, check.guards)]
 
 
 class CheckFile(AuditPage):
