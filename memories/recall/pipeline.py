@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -46,8 +47,10 @@ _SPEND = "memories.services.admission.spend_model_tokens"
 # The query is encoded while the search plane matches its terms; both release the GIL.
 _encoding = ThreadPoolExecutor(thread_name_prefix="query-encoder")
 # Only so many threads of a process load, score and select at once: numpy gives up the interpreter at every step, and 16
-# threads that fight for it need half as much processor time again. Nothing that asks another service holds a place.
+# threads that fight for it need half as much processor time again. No model and no index is asked meanwhile.
 _computing = threading.BoundedSemaphore(2)
+# Seconds until a recall goes on without a place, which recalls hold that wait for the database.
+_LONGEST_WAIT = 2.0
 
 
 @dataclass(slots=True)
@@ -133,8 +136,9 @@ def recall_among(principal: Principal, ran: Run, kinds: Sequence[Kind], *, limit
     if not ran.reranked.model:
         pool = pool.only(np.array([row.kind in request.kinds for row in pool.rows], np.bool_))
         now = request.as_of or request.now
-        scores = _score(pool, ran.found, ran.query, ran.meaning, now=now, fusion=Fusion.SUM)
-    with confined_to(principal.tenant_id, principal.user_id), tracing.span("recall.select"):
+        with _limited():
+            scores = _score(pool, ran.found, ran.query, ran.meaning, now=now, fusion=Fusion.SUM)
+    with confined_to(principal.tenant_id, principal.user_id), tracing.span("recall.select"), _limited():
         selection = choose(principal, request, pool, scores, ran.found)
     stages.passed("selected", len(selection.items))
     answer = _answer(request, ran.found, selection, stages)
@@ -163,18 +167,18 @@ def _run(principal: Principal, request: Request, stages: Stages, fusion: Fusion)
     meaning = encoding.result()
     request = replace(request, encoder=meaning.encoder)
     with tracing.span("recall.load"):
-        with _computing:
+        with _limited():
             loaded = load(principal, request, found.to_load(), found.turns)
         pool = encoded_tail(principal, request, parsed, loaded)
     stages.passed("loaded", len(pool))
-    with tracing.span("recall.score", candidates=len(pool)), _computing:
+    with tracing.span("recall.score", candidates=len(pool)), _limited():
         scores = _score(pool, found, parsed, meaning, now=request.as_of or request.now, fusion=fusion)
     stages.passed("scored", len(pool))
     reranked = rerank(principal, request, pool, scores, found.relevance)
     if reranked.model:
         stages.passed("reranked", len(pool))
         scores = reranked.scores
-    with tracing.span("recall.select"), _computing:
+    with tracing.span("recall.select"), _limited():
         selection = choose(principal, request, pool, scores, found)
     stages.passed("selected", len(selection.items))
     external = beside.answer(request.token_budget) if beside is not None else ExternalAnswer()
@@ -184,6 +188,17 @@ def _run(principal: Principal, request: Request, stages: Stages, fusion: Fusion)
     if tokens := meaning.tokens + reranked.tokens:
         import_string(_SPEND)(principal, tokens)
     return Run(request, parsed, found, meaning, pool, scores, reranked, selection, stages, external, answer, off)
+
+
+@contextmanager
+def _limited() -> Iterator[None]:
+    """Hold one of the places of `_computing`, or none after `_LONGEST_WAIT`: no recall hangs behind another."""
+    held = _computing.acquire(timeout=_LONGEST_WAIT)
+    try:
+        yield
+    finally:
+        if held:
+            _computing.release()
 
 
 def _answer(request: Request, found: CandidateIds, selection: Selection, stages: Stages) -> Recall:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
@@ -59,6 +60,17 @@ def test_an_answer_is_found_by_the_question_before_it(say: Say, ask: Ask) -> Non
     say("Where did you put the spare key?", "Under the blue pot", "Nice weather today")
     say("I painted a pot", "My shoes are blue", "She sings well")
     assert "Under the blue pot" in ask("where is the spare key", limit=2)
+
+
+def test_a_recall_goes_on_while_others_wait_for_the_database(
+    say: Say, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    say("The bus was late")
+    monkeypatch.setattr("memories.recall.pipeline._LONGEST_WAIT", 0.01)
+    monkeypatch.setattr("memories.recall.pipeline._computing", all_taken := threading.BoundedSemaphore(1))
+    with all_taken:
+        assert ask("was the bus late?") == ["The bus was late"]
+    assert ask("was the bus late?") == ["The bus was late"]
 
 
 def test_a_selection_among_some_kinds_is_what_a_second_recall_returns(principal: Principal, say: Say) -> None:
