@@ -40,6 +40,7 @@ from memories.llm.base import quoted
 from memories.models import EntryKind
 from memories.recall.pipeline import Run, recall_among, recall_and_keep
 from memories.selectors.memories import Memory, find_memory, memories_by_id, pinned_facts
+from memories.selectors.policies import may_recall
 from memories.selectors.session_memory import SessionFinding, search_session
 from memories.services.erasure.forget import SpokenOf
 from memories.services.erasure.proposals import propose
@@ -264,11 +265,12 @@ class Toolbox:
         texts = self._texts(outcome.kind, (outcome.memory_id, *outcome.superseded_ids)) if stored else {}
         text = texts.get(outcome.memory_id, "")
         superseded = tuple((old, texts.get(old, "")) for old in outcome.superseded_ids)
+        told = superseded if may_recall(self._principal) else ()
         result = {
             "result": outcome.result.value,
             "id": str(outcome.memory_id) if stored else "",
             "text": text,
-            "replaced": [{"id": str(old), "text": words} for old, words in superseded],
+            "replaced": [{"id": str(old), "text": words} for old, words in told],
             "reason": outcome.reason,
         }
         content = quoted({name: value for name, value in result.items() if value})

@@ -237,6 +237,13 @@ def test_an_answer_without_recall_says_so_and_where_memory_is_used(principal: Pr
     )
 
 
+def test_what_a_statement_replaces_does_not_come_up_while_recall_is_off(principal: Principal) -> None:
+    remember_fact(principal, text="Lives in York", key="home_city")
+    choose(principal, recalls=False)
+    assert answer_of(principal, "I live in Leeds.") == "Got it: you live in Leeds."
+    assert not Fact.objects.of(principal).current().filter(text="Lives in York").exists()
+
+
 def test_a_language_that_is_not_read_is_not_called_kept_where_nothing_is(principal: Principal) -> None:
     assert (
         answer_of(principal, "Ich wohne jetzt in Hamburg", temporary=True) == "Ohne Sprachmodell lese ich nur Englisch."
