@@ -294,9 +294,12 @@ def test_an_administrator_sets_the_provider_but_not_the_domains(tenant: Tenant, 
 
 def test_a_refused_role_is_shown_at_its_lines(provider: IdentityProvider, staff: Membership, browser: Client) -> None:
     posted = {"kind": "oidc", "issuer": "https://new.example", "client_id": "new", "role_lines": "it = boss"}
-    answer = browser.post(f"/admin/tenants/identityprovider/{provider.pk}/change/", posted)
+    change, again = f"/admin/tenants/identityprovider/{provider.pk}/change/", "type it again"
+    answer = browser.post(change, posted)
     form = answer.context["adminform"].form
-    assert form.errors == {"role_lines": ["There is no role boss."]}
+    assert form.errors == {"role_lines": ["There is no role boss."]} and again not in answer.content.decode()
+    shown = browser.post(change, posted | {"new_secret": "s3cret-of-new"}).content.decode()
+    assert again in shown and "s3cret-of-new" not in shown
     assert (form["client_id"].value(), form["role_lines"].value()) == ("new", "it = boss")
 
 
