@@ -307,14 +307,14 @@ def _flag(kind: SensitiveKind, handling: str) -> SensitiveFlag:
     return SensitiveFlag(short(kind), _("It holds %(value)s.") % {"value": noun})
 
 
-def rows_of(item: ReviewItem) -> list[Fact | Playbook]:
+def reviewed_rows(item: ReviewItem) -> list[Fact | Playbook]:
     """The memories of a review, the older fact first."""
     return [row for row in (item.first, item.second, item.playbook) if row is not None]
 
 
 def compared(item: ReviewItem) -> list[tuple[Fact | Playbook, tuple[Piece, ...]]]:
     """The memories of a review, each with its headline in pieces that mark the differences."""
-    rows = rows_of(item)
+    rows = reviewed_rows(item)
     return list(zip(rows, marked_differences([headline(row) for row in rows]), strict=True))
 
 

@@ -27,7 +27,7 @@ from memories.errors import Blocked, Conflict, InvalidInput
 from memories.hygiene.sensitivity import findings
 from memories.models import ReviewDecision, ReviewItem, ReviewKind
 from memories.presenting.lines import SECTIONS
-from memories.presenting.memory import details_of, marked_differences, rows_of
+from memories.presenting.memory import details_of, marked_differences, reviewed_rows
 from memories.selectors.reviews import UNANSWERED, answered_reviews, get_review, open_reviews, still_open
 from memories.services.reviews.decisions import ReviewChoice, decide, undo_decision
 from memories.services.screening import Screen
@@ -63,7 +63,7 @@ class Review:
 
 def reviews_of(principal: Principal, items: Sequence[ReviewItem], *, quotes: bool = False) -> tuple[Review, ...]:
     """The reviews in order, optionally with quotes; the number of queries does not grow with `items`."""
-    rows = {item.pk: rows_of(item) for item in items}
+    rows = {item.pk: reviewed_rows(item) for item in items}
     cards = {card.id: card for card in cards_of(principal, [*chain(*rows.values())], quotes=quotes)}
     addressed = {pk: marked_differences([cards[row.pk].addressed for row in each]) for pk, each in rows.items()}
     waiting = still_open(items)
