@@ -14,12 +14,13 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from memories.models import ThresholdProposal
+from memories.presenting.reasons import reason_words
 from memories.services.policies import apply_proposal, dismiss_proposal
 from memories.staff.base import REFUSALS
 from memoryhub.languages import gettext_lazy
 from tenants.admin.scoping import TenantScopedAdmin, acting
 
-_SHOWN = ("tenant", "value", "previous", "reason", "state", "considered", "created_at", "applied_at", "dismissed_at")
+_SHOWN = ("tenant", "value", "previous", "why", "state", "considered", "created_at", "applied_at", "dismissed_at")
 _Decide = Callable[..., ThresholdProposal]
 
 
@@ -31,7 +32,7 @@ class ThresholdProposalAdmin(TenantScopedAdmin[ThresholdProposal]):
     """
 
     empty_words = gettext_lazy("A proposal appears here once recorded recalls favour another threshold.")
-    list_display = ["tenant", "value", "previous", "reason", "state", "created_at"]
+    list_display = ["tenant", "value", "previous", "why", "state", "created_at"]
     list_select_related = ["tenant"]
     fields = _SHOWN
     readonly_fields = _SHOWN
@@ -51,6 +52,11 @@ class ThresholdProposalAdmin(TenantScopedAdmin[ThresholdProposal]):
 
     def response_change(self, request: HttpRequest, obj: ThresholdProposal) -> HttpResponse:  # noqa: ARG002
         return redirect("admin:memories_thresholdproposal_changelist")
+
+    @admin.display(description=gettext_lazy("reason"))
+    def why(self, proposal: ThresholdProposal) -> str:
+        """The reason in the language of the page."""
+        return reason_words(proposal.reason)
 
     @admin.display(description=gettext_lazy("state"))
     def state(self, proposal: ThresholdProposal) -> str:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from django.utils import formats
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from memories.hygiene.sensitivity.findings import noun
+from memories.presenting.lines import percent
 from memories.types import SensitiveKind
 
 REASONS: Final = frozenset({
@@ -156,9 +159,9 @@ def reason_words(reason: str) -> str:
     if how in _SETTLED:
         return f"{reason_words(why)}; {_(how)}"
     for composed, part_words in _COMPOSED.items():
-        before, _placeholder, behind = composed.partition("%(part)s")
-        if reason.startswith(before) and reason.endswith(behind):
-            return _(composed) % {"part": part_words(reason[len(before) : len(reason) - len(behind)])}
+        pattern = re.sub(r"%\\\((\w+)\\\)s", r"(?P<\1>.*)", re.escape(composed))
+        if match := re.fullmatch(pattern, reason, re.DOTALL):
+            return _(composed) % {name: part_words(part) for name, part in match.groupdict().items()}
     return _(reason) if reason in REASONS | RECALLED | FAILURES else reason
 
 
@@ -169,8 +172,20 @@ def _kind_words(kinds: str) -> str:
     return ", ".join(noun(_KINDS[name]) if name in _KINDS else name for name in kinds.split(", "))
 
 
-# Reasons with a part of their own, and the words of that part: of a scan (`services/retention/hygiene_scan.py`), a run
-# (`consolidation/planner.py`), an import (`services/portability/sessions_import.py`) and a model (`llm/faults.py`).
+_FIGURE: Final = re.compile(r"(\d[\d,]*(?:\.(\d+))?)(%?)", re.ASCII)
+
+
+def _figure(english: str) -> str:
+    """A number or a percentage, such as `1,234` or `98.0%`, as the reader writes it."""
+    if (found := _FIGURE.fullmatch(english)) is None:
+        return english
+    plain, decimals = found[1].replace(",", ""), len(found[2] or "")
+    return percent(float(plain) / 100, decimals) if found[3] else formats.number_format(plain, force_grouping=True)
+
+
+# Reasons with parts of their own, and the words of each part: of a scan (`services/retention/hygiene_scan.py`), a run
+# (`consolidation/planner.py`), an import (`services/portability/sessions_import.py`), a model (`llm/faults.py`) and a
+# recall threshold (`recall/tuning.py`).
 _COMPOSED: Final[Mapping[str, Callable[[str], str]]] = {
     gettext_noop("It is no memory: %(part)s."): reason_words,
     gettext_noop("It holds what is not stored: %(part)s."): _kind_words,
@@ -179,4 +194,16 @@ _COMPOSED: Final[Mapping[str, Callable[[str], str]]] = {
     gettext_noop("The model is busy. Try again in %(part)s seconds."): str,
     gettext_noop("The model endpoint has a fault (%(part)s). Try again."): str,
     gettext_noop("The model endpoint refused the request (%(part)s)."): str,
+    gettext_noop(
+        "Too little is recorded: %(used)s memories that answers used and %(ignored)s that they did not; "
+        "%(least_used)s and %(least_ignored)s are needed."
+    ): _figure,
+    gettext_noop(
+        "%(value)s had kept %(kept)s of %(used)s used memories (%(kept_share)s) and left out %(cut)s of %(ignored)s "
+        "that no answer used (%(cut_share)s)."
+    ): _figure,
+    gettext_noop(
+        "No value keeps %(kept_share)s of the %(used)s used memories and leaves out %(cut_share)s of the %(ignored)s "
+        "others: the best leaves out %(best_share)s. Scores do not tell them apart."
+    ): _figure,
 }

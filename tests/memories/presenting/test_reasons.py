@@ -9,6 +9,7 @@ from memories.hygiene.ageing import Cause
 from memories.hygiene.junk import JunkKind, reason_of
 from memories.llm import tokens
 from memories.presenting.reasons import FAILURES, REASONS, reason_words
+from memories.recall.tuning import propose
 
 
 @pytest.mark.parametrize(
@@ -38,6 +39,12 @@ from memories.presenting.reasons import FAILURES, REASONS, reason_words
             "Das Modell ist ausgelastet. Versuchen Sie es in 7 Sekunden erneut.",
             id="of a model",
         ),
+        pytest.param(
+            "0.25 had kept 1,960 of 2,000 used memories (98.0%) and left out 83 of 100 that no answer used (83.0%).",
+            "0,25 hätte 1.960 von 2.000 verwendeten Erinnerungen behalten (98,0\N{NO-BREAK SPACE}%) und 83 von 100, "
+            "die keine Antwort verwendete, ausgelassen (83,0\N{NO-BREAK SPACE}%).",
+            id="of a threshold",
+        ),
         pytest.param("Fact", "Fact", id="of a person, and a text of another page"),
         pytest.param("", "", id="none"),
     ],
@@ -57,3 +64,11 @@ def test_the_reason_of_each_kind_of_junk_is_translated() -> None:
 
 def test_the_sentence_of_each_failed_answer_is_translated() -> None:
     assert {text for name, text in vars(tokens).items() if name.isupper() and isinstance(text, str)} <= FAILURES
+
+
+@pytest.mark.parametrize("recorded", [[], [(0.5, True), (0.5, False)] * 60, [(0.9, True), (0.1, False)] * 60])
+def test_the_reason_of_each_threshold_is_translated(recorded: list[tuple[float, bool]]) -> None:
+    reason = propose(recorded).reason
+    assert reason_words(reason) == reason
+    with translation.override("es"):
+        assert "memor" not in reason_words(reason)
