@@ -53,7 +53,8 @@ class DecidingAdmin(TenantScopedAdmin[Decided]):
 def field_error(error: InvalidInput) -> ValidationError:
     """Attach a service's refusal to its form field; a dot leads into the field's value."""
     name, __, inside = error.field.partition(".")
-    return ValidationError({name: f"{inside or _('This')} {error.reason}"})
+    subject = inside or _("This")
+    return ValidationError({name: f"{subject} {error.reason}"})
 
 
 _USUAL = Policy()

@@ -32,7 +32,7 @@ from memories.selectors.history.as_of import (
     since,
 )
 from memories.selectors.memories import Memory
-from memories.staff.base import MemberView
+from memories.staff.base import MemberView, refusal_words
 from memories.staff.times import MomentField, SliderField, first_error, histogram_of, written
 from memories.types import ALL_KINDS, Kind
 from memoryhub.languages import gettext_lazy
@@ -114,7 +114,7 @@ class AsOf(MemberView):
         try:
             columns = list(self._columns(form.filter, kind, cursor))
         except InvalidInput as refused:
-            error, kind, cursor = f"Page: {refused.reason}", "", ""
+            error, kind, cursor = refusal_words(refused), "", ""
             columns = list(self._columns(form.filter, kind, cursor))
         by_day = self._changes()
         begin = datetime.combine(min(by_day), time.min, tzinfo=UTC) if by_day else self.now - timedelta(days=1)

@@ -91,7 +91,7 @@ class Ask(FormMixin[QuestionForm], ProcessFormView, MemberView):
                 threshold=asked["threshold"],
             )
         except InvalidInput as error:
-            form.add_error(_FIELDS.get(error.field, error.field), f"This {error.reason}")
+            form.add_error(_FIELDS.get(error.field, error.field), _("This") + f" {error.reason}")
             return self.form_invalid(form)
         except SearchForbidden as error:
             return self.render(form=form, closed=str(error))

@@ -46,8 +46,9 @@ from memoryhub.reauthentication import ask_password
 from tenants.admin.audit_event import Badge, alarms
 from tenants.admin.scoping import acting, role_here, roles_held, signed_in, tenants_here
 from tenants.audit.chain import owner_chain
+from tenants.audit.fields import field_words
 from tenants.audit.verification import broken
-from tenants.errors import TenantsError
+from tenants.errors import InvalidValue, TenantsError
 from tenants.middleware import request_id_of
 from tenants.models import Checked, Membership, User
 from tenants.principal import ADMINISTERS, AUDITS, READS_HISTORY, READS_MEMORY, Actor, Principal, Role
@@ -123,7 +124,7 @@ class StaffView(TemplateResponseMixin, ContextMixin, View):
 
     def refuse(self, error: Exception | str) -> None:
         """Queue an error message for the next page, with its first letter in upper case."""
-        messages.error(self.request, capfirst(str(error)))
+        messages.error(self.request, refusal_words(error))
 
 
 class TenantObjectView(SingleObjectMixin[Listed], StaffView):
@@ -299,12 +300,19 @@ def alarms_of(member: Membership) -> list[str]:
     return alarms(badges) if badges else []
 
 
+def refusal_words(error: Exception | str) -> str:
+    """A refusal as a sentence; the field that it is about comes first, in the words of pages."""
+    if isinstance(error, InvalidInput | InvalidValue):
+        return f"{capfirst(field_words(error.field))}: {error.reason}"
+    return capfirst(str(error))
+
+
 def first_page_of(rows: QuerySet[Any], cursor: str, *, limit: int) -> tuple[Page[Any], str]:
     """The page after `cursor`; for an invalid cursor, the first page and an error message."""
     try:
         return page_of(rows, limit=limit, cursor=cursor), ""
     except InvalidInput as error:
-        return page_of(rows, limit=limit), str(error).capitalize()
+        return page_of(rows, limit=limit), refusal_words(error)
 
 
 def may_see(user: User, tenant_id: UUID | None, roles: Sequence[Role] = READS_HISTORY) -> bool:

@@ -25,7 +25,7 @@ from memories.selectors.history.changes import (
     differences_between,
     steps_between,
 )
-from memories.staff.base import MemberView
+from memories.staff.base import MemberView, refusal_words
 from memories.staff.times import MomentField, first_error, written
 from memories.types import ALL_KINDS, Kind
 from memoryhub.languages import gettext_lazy
@@ -91,8 +91,9 @@ class ChangesPage(MemberView):
             found = differences_between(self.principal, first, second)
             parts = list(self._parts(found, given))
         except InvalidInput as refused:
-            label = {"since": _("From"), "at": _("To")}.get(refused.field, refused.field.capitalize())
-            error, given, first, second = f"{label}: {refused.reason}", {}, now - _USUAL, now
+            labels = {"since": _("From"), "at": _("To")}
+            words = f"{labels[refused.field]}: {refused.reason}" if refused.field in labels else refusal_words(refused)
+            error, given, first, second = words, {}, now - _USUAL, now
             found = differences_between(self.principal, first, second)
             parts = list(self._parts(found, given))
         return self.render(

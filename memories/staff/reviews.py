@@ -35,7 +35,7 @@ from memories.selectors.reviews import UNANSWERED, events_of_review, is_decidabl
 from memories.services.admin_requests import note_review_read, note_shared_review_read
 from memories.services.reviews.decisions import ReviewChoice, decide, undo_decision
 from memories.services.screening import Screen
-from memories.staff.base import REFUSALS, TenantObjectView, onward_of, purpose_of
+from memories.staff.base import REFUSALS, TenantObjectView, onward_of, purpose_of, refusal_words
 from memories.types import Owner
 from memoryhub.languages import gettext_lazy
 from tenants.admin.scoping import acting, signed_in
@@ -112,7 +112,7 @@ class ReviewItemPage(TenantObjectView[ReviewItem]):
             answer = form.answer
             decide(decider(request, item), item_id=item.pk, answer=answer)
         except InvalidInput as error:
-            return self.show(error=f"{error.field} {error.reason}", given=_given(form))
+            return self.show(error=refusal_words(error), given=_given(form))
         except Blocked as error:
             screen = Screen(decider(request, item))
             given = {name: screen.said(text).text for name, text in _given(form).items()}

@@ -19,6 +19,7 @@ from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django_stubs_ext import StrOrPromise
@@ -46,6 +47,7 @@ from memories.types import CURRENT, Kind, Status
 from memoryhub.db.scope import WideRole, acting_as
 from memoryhub.env.limits import Bucket
 from memoryhub.reauthentication import ask_password
+from tenants.audit.fields import field_words
 from tenants.errors import InvalidValue
 from tenants.models import ApiToken, User
 from tenants.principal import Principal
@@ -131,7 +133,7 @@ def profile(request: HttpRequest, _principal: Principal) -> HttpResponse:
     try:
         set_profile(cast("User", request.user), time_zone=zone, language=language)
     except InvalidValue as error:
-        messages.error(request, f"{error.field} {error.reason}")
+        messages.error(request, f"{capfirst(field_words(error.field))}: {error.reason}")
     else:
         messages.success(request, _("Saved."))
     return redirect("account:home")
@@ -250,7 +252,8 @@ def run_import(request: HttpRequest, principal: Principal) -> JsonResponse:
         admit_more(principal, Bucket.ENTRIES, max(size_of(found), units_of(len(body))) - 1)
         done = import_export(principal, form, found, dry_run=dry_run, learn=True, seconds=IMPORTING_SECONDS)
     except (InvalidInput, Conflict, LimitExceeded) as error:
-        words = refusal(error, f"“{error.field}”" if isinstance(error, InvalidInput) else "")
+        field = error.field if isinstance(error, InvalidInput) else ""
+        words = refusal(error, _("The file") if field == "file" else f"“{field}”")
         return JsonResponse({"message": words}, status=400 if isinstance(error, InvalidInput) else 409)
     context = {"done": done, "events": done.report.added[Kind.EPISODIC], "dry_run": dry_run, "shown": done.refused[:20]}
     return JsonResponse({"html": render_to_string("account/_imported.html", context), "complete": done.complete})

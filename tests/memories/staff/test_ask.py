@@ -159,6 +159,13 @@ def test_what_cannot_be_asked_is_said_at_its_field(
     assert "field-error" in inside(answer) and answer.context["explained"] is None
 
 
+def test_what_a_recall_refuses_is_said_in_the_language_of_the_page(
+    support: Client, keys: Principal, address: str
+) -> None:
+    answer = support.post(address, FORM | {"as_of": "0001-01-01"}, headers={"accept-language": "de"})
+    assert answer.context["errors"]["as_of"].startswith("Dies liegt")
+
+
 def test_a_search_that_does_not_answer_is_said(
     support: Client, keys: Principal, address: str, plane_is_down: None
 ) -> None:

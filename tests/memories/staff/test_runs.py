@@ -93,7 +93,8 @@ def test_a_run_that_failed_says_why_and_the_list_finds_it(
     assert "The model said no." in words(support.get(at("runs"), {"state": "failed"}))
     assert "No runs of this state" in words(support.get(at("runs"), {"state": "done"}))
     assert "went past its events" in words(support.get(at("run", run.pk)))
-    assert support.get(at("runs"), {"cursor": "made up"}).status_code == 400
+    answer = support.get(at("runs"), {"cursor": "made up"}, headers={"accept-language": "de"})
+    assert answer.status_code == 400 and "Seite: ist" in words(answer)
 
 
 def test_an_administrator_has_it_run_again_and_sees_the_result(

@@ -65,6 +65,11 @@ def test_an_unknown_zone_or_language_is_refused(ada: Client, membership: Members
     assert (membership.user.time_zone, membership.user.language) == ("", "")
 
 
+def test_a_refused_zone_is_named_in_the_language_of_the_page(ada: Client) -> None:
+    ada.post("/account/profile/", {"time_zone": "Mars/Base", "language": ""}, headers={"accept-language": "de"})
+    assert "Zeitzone: ist" in ada.get("/account/", headers={"accept-language": "de"}).content.decode()
+
+
 def test_switches_and_topics_are_stored(ada: Client, principal: Principal) -> None:
     ada.post("/account/memory/", {"recalls": "on"})
     ada.post("/account/topics/", {"topics": ["money"], "words": "Project Swan\n"})
