@@ -40,6 +40,7 @@ from django.utils import translation
 from django.utils.crypto import salted_hmac
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
 from django.views.generic import FormView
 
 from memoryhub import limits
@@ -57,6 +58,14 @@ FAILED = "sign_in_failed"
 # Attempts from one address are counted one after the other. Of several at once, those that wait longer than this for
 # the database, which counts them, are refused as too many: seconds, in allauth 1.
 ratelimit.CACHE_LOCK_WAIT_TIMEOUT = 10
+
+# allauth's German says "Du" in these, and its Spanish miscounts one; the catalogs of this site come first.
+WORDED_HERE = (
+    gettext_noop("Please type your current password."),
+    gettext_noop("You are about to deactivate authenticator app based authentication. Are you sure?"),
+    gettext_noop("You are about to generate a new set of recovery codes for your account."),
+    gettext_noop("You must type the same password each time."),
+)
 
 
 def _themselves(request: HttpRequest, user: User) -> Actor:

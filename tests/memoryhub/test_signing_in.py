@@ -14,7 +14,7 @@ from django.contrib.sessions.models import Session
 from django.core import mail
 from django.test import Client
 from django.urls import reverse
-from django.utils import timezone
+from django.utils import timezone, translation
 from pytest_django import Settings
 
 from memoryhub import limits
@@ -23,6 +23,7 @@ from tenants.models import AuditEvent, Membership, User
 from tenants.principal import SYSTEM
 from tenants.services import require_second_factor
 from tenants.session_rules import clear_expired
+from tenants.signing_in import WORDED_HERE
 from tests.factories import PASSWORD, MakeMember
 
 pytestmark = pytest.mark.django_db
@@ -269,3 +270,10 @@ def test_without_mail_the_page_says_whom_to_ask(client: Client) -> None:
 def test_nobody_signs_up(client: Client, membership: Membership, path: str) -> None:
     client.force_login(membership.user)
     assert client.get(path).status_code == 404
+
+
+def test_the_pages_of_second_factors_and_passwords_speak_formal_german() -> None:
+    with translation.override("de"):
+        words = [translation.gettext(text) for text in WORDED_HERE]
+    assert "Bitte geben Sie Ihr aktuelles Passwort ein." in words
+    assert not [each for each in words if re.search(r"\b(?:du|dein\w*)\b", each, re.IGNORECASE)]
