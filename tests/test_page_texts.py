@@ -169,6 +169,12 @@ def test_translations_have_one_word_for_one_thing(catalog: Path) -> None:
     assert not _synonyms(language, [form for text in texts(catalog) for form in text.forms])
 
 
+def test_german_has_different_words_for_a_review_and_a_verification() -> None:
+    german = [text for path in CATALOGS if path.parent.parent.name == "de" for text in texts(path)]
+    reviews = [text for text in german if re.search(r"\breviews?\b", text.english, re.IGNORECASE)]
+    assert reviews and not [form for text in reviews for form in text.forms if "Prüfung" in form]
+
+
 @pytest.mark.parametrize("catalog", CATALOGS, ids=lambda path: f"{path.parent.parent.name}-{path.stem}")
 def test_every_text_is_translated_with_its_placeholders_and_plurals(catalog: Path) -> None:
     found = texts(catalog)
