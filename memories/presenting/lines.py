@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import Generic, TypeVar
 
 from django.utils import formats, timezone
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django_stubs_ext import StrOrPromise, StrPromise
@@ -247,7 +248,7 @@ def day_title(day: date, today: date) -> str:
         return _("Today")
     if days == 1:
         return _("Yesterday")
-    return formats.date_format(day, "WEEKDAY" if day.year == today.year else "WEEKDAY_AND_YEAR")
+    return capfirst(formats.date_format(day, "WEEKDAY" if day.year == today.year else "WEEKDAY_AND_YEAR"))
 
 
 def age_title(day: date, today: date) -> str:
@@ -259,7 +260,7 @@ def age_title(day: date, today: date) -> str:
         return _("Earlier this week")
     if timedelta(days=days) < timedelta(days=30):
         return _("This month")
-    return formats.date_format(day, "MONTH" if day.year == today.year else "MONTH_AND_YEAR")
+    return capfirst(formats.date_format(day, "MONTH" if day.year == today.year else "MONTH_AND_YEAR"))
 
 
 def percent(fraction: float, decimals: int = 0) -> str:

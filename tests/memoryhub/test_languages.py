@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 from django.utils import translation
 
-from memories.presenting.lines import day_title, in_full, percent, short_date
+from memories.presenting.lines import age_title, day_title, in_full, percent, short_date
 from memories.presenting.markup import number
 from memoryhub.languages import script_texts
 from tenants.models import User
@@ -54,7 +54,7 @@ def test_programs_get_the_same_answer_whatever_they_accept(client: Client, path:
     [
         ("en", "Tuesday 3 March 2026, 14:05 UTC", "Tuesday 3 March", "3 Mar 2026", "1,234", "45%"),
         ("de", "Dienstag, 3. März 2026, 14:05 UTC", "Dienstag, 3. März", "3. Mär 2026", "1.234", "45\xa0%"),
-        ("es", "martes, 3 de marzo de 2026, 14:05 UTC", "martes, 3 de marzo", "3 mar 2026", "1\xa0234", "45\xa0%"),
+        ("es", "martes, 3 de marzo de 2026, 14:05 UTC", "Martes, 3 de marzo", "3 mar 2026", "1\xa0234", "45\xa0%"),
     ],
 )
 def test_dates_and_numbers_are_written_as_the_language_has_it(
@@ -63,6 +63,7 @@ def test_dates_and_numbers_are_written_as_the_language_has_it(
     with translation.override(language):
         assert in_full(MOMENT) == full
         assert day_title(MOMENT.date(), datetime(2026, 9, 1, tzinfo=UTC).date()) == day
+        assert age_title(MOMENT.date(), datetime(2026, 9, 1, tzinfo=UTC).date()) in ("March", "März", "Marzo")
         assert short_date(MOMENT.date(), datetime(2027, 1, 1, tzinfo=UTC).date()) == short
         assert (number(1234), percent(0.45)) == (count, share)
 
