@@ -7,8 +7,9 @@ is for what a page stores, signs or lets download.
 from __future__ import annotations
 
 import gettext
+import re
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Final, cast
 
 from django.conf import settings
@@ -54,6 +55,17 @@ def speak(language: str, request: HttpRequest) -> None:
 def gettext_lazy(text: str) -> str:
     """Django's, for tables of texts that templates render: to these it is the text."""
     return cast("str", translation.gettext_lazy(text))
+
+
+def parts_of(composed: str, text: str) -> dict[str, str] | None:
+    """The parts, by name, of a text made from `composed`, such as `imported from %(part)s`; None of another text."""
+    match = _pattern_of(composed).fullmatch(text)
+    return None if match is None else match.groupdict()
+
+
+@cache
+def _pattern_of(composed: str) -> re.Pattern[str]:
+    return re.compile(re.sub(r"%\\\((\w+)\\\)s", r"(?P<\1>.+?)", re.escape(composed)), re.DOTALL)
 
 
 def in_english() -> translation.override:

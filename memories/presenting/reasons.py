@@ -13,6 +13,7 @@ from django.utils.translation import gettext_noop
 from memories.hygiene.sensitivity.findings import noun
 from memories.presenting.lines import percent
 from memories.types import SensitiveKind
+from memoryhub.languages import parts_of
 
 REASONS: Final = frozenset({
     gettext_noop("a known playbook has this trigger"),
@@ -155,14 +156,15 @@ _SETTLED: Final = frozenset({gettext_noop("brought up to date"), gettext_noop("t
 
 def reason_words(reason: str) -> str:
     """The reason for the reader; one that a person or an agent wrote stays as it was written."""
+    if reason in REASONS or reason in RECALLED or reason in FAILURES:
+        return _(reason)
     why, _separator, how = reason.rpartition("; ")
     if how in _SETTLED:
         return f"{reason_words(why)}; {_(how)}"
     for composed, part_words in _COMPOSED.items():
-        pattern = re.sub(r"%\\\((\w+)\\\)s", r"(?P<\1>.*)", re.escape(composed))
-        if match := re.fullmatch(pattern, reason, re.DOTALL):
-            return _(composed) % {name: part_words(part) for name, part in match.groupdict().items()}
-    return _(reason) if reason in REASONS | RECALLED | FAILURES else reason
+        if (parts := parts_of(composed, reason)) is not None:
+            return _(composed) % {name: part_words(part) for name, part in parts.items()}
+    return reason
 
 
 _KINDS: Final = {kind.value.replace("_", " "): kind for kind in SensitiveKind}

@@ -8,6 +8,7 @@ from typing import Final
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop, pgettext_lazy
 
+from memoryhub.languages import parts_of
 from tenants.audit.fields import field_words
 
 # Faults that the verification of the audit log gives (`digests.py`, `verification.py`).
@@ -103,18 +104,17 @@ _SEVERAL = re.compile(r"; |(?<=\.) ")
 
 def fault_words(fault: str) -> str:
     """The fault for the reader, with the kinds of rows named as users name them."""
-    if fault in FAULTS | PROBLEMS:
+    if fault in FAULTS or fault in PROBLEMS:
         return _(fault)
     if several := _SEVERAL.search(fault):
         first, others = fault[: several.start()], fault[several.end() :]
         return f"{fault_words(first)}{several[0]}{fault_words(others)}"
+    # The last of several sentences is stored without its full stop.
+    said = fault.removesuffix(".")
     for composed in _COMPOSED:
-        # The last of several sentences is stored without its full stop.
-        pattern = re.sub(r"\\\.$", r"(?P<end>\\.?)", re.escape(composed))
-        pattern = re.sub(r"%\\\((\w+)\\\)s", r"(?P<\1>.+?)", pattern)
-        if match := re.fullmatch(pattern, fault):
-            words = _(composed) % {name: _part_words(name, part) for name, part in match.groupdict().items()}
-            return words if match.groupdict().get("end") else words.removesuffix(".")
+        if (parts := parts_of(composed.removesuffix("."), said)) is not None:
+            words = _(composed) % {name: _part_words(name, part) for name, part in parts.items()}
+            return words.removesuffix(".") + fault[len(said) :]
     if match := _NAMED.fullmatch(fault):
         kind, row_id, problem = match.groups()
         return f"{_CALLED[kind]} {fault_words(row_id)} {fault_words(problem)}"

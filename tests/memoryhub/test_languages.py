@@ -12,7 +12,7 @@ from django.utils import translation
 
 from memories.presenting.lines import age_title, day_title, in_full, percent, short_date
 from memories.presenting.markup import number
-from memoryhub.languages import script_texts
+from memoryhub.languages import parts_of, script_texts
 from tenants.models import User
 from tests.catalogs import CATALOGS, texts
 
@@ -84,3 +84,9 @@ def test_the_compiled_catalog_is_that_of_the_source(catalog: Path) -> None:
 def test_scripts_read_the_texts_of_their_language() -> None:
     assert script_texts("en") == {}
     assert all(isinstance(text, str) or len(text) == 2 for text in script_texts("es").values())
+
+
+def test_a_composed_text_is_taken_apart() -> None:
+    composed = "%(count)s of (%(whose)s)"
+    assert parts_of(composed, "3 of (Ada\nand Bob)") == {"count": "3", "whose": "Ada\nand Bob"}
+    assert parts_of(composed, "3 of Ada") is None
