@@ -130,19 +130,27 @@ def _confirmed(asked: SlotQuestion, facts: Sequence[Fact], known: Knowledge) -> 
     Yes comes with the fact that confirms it. In a slot with a single value, another value means no.
     """
     words = content_words(asked.value)
-    naming = [fact for fact in facts if words & content_words(fact.text)]
-    if naming := naming or ([*facts] if P["generic"].match(asked.value) else []):
+    generic = P["generic"].match(asked.value)
+    naming = [fact for fact in facts if words & content_words(fact.text)] or ([*facts] if generic else [])
+    # "Not allergic to latex" says nothing of other allergies.
+    if naming := [fact for fact in naming if not (generic and fact.text.startswith("Not "))]:
         known.cite(*naming[:_A_FEW])
-        verdict = "no" if P["negative"].match(naming[0].text) else "yes"
+        verdict = "no" if _denies(naming[0].text, asked.value) else "yes"
         return sentence(f"{verdict}: {joined(second_person(fact.text) for fact in naming[:_A_FEW])}")
     ended = () if facts else known.answering(SlotQuestion(asked.slot, asked.who, past=True))
     if ended := [fact for fact in ended if asked.slot == "spouse" or words & content_words(fact.text)]:
         known.cite(ended[0])
         return sentence(f"not any more, as far as I know; before: {phrasing.past(second_person(ended[0].text))}")
-    if facts and (_has_one_value(asked) or (asked.slot == "diet" and P["meat"].search(asked.value))):
+    if facts and (_has_one_value(asked) or generic or (asked.slot == "diet" and P["meat"].search(asked.value))):
         known.cite(facts[0])
         return sentence(f"not as far as I know: {second_person(facts[0].text)}")
     return ""
+
+
+def _denies(text: str, value: str) -> bool:
+    """True if a fact says no as a whole, or of `value`: "Likes coffee but not tea" of tea."""
+    but_not = rf"\b(?:but|and|,) (?:not|never) (?!only\b)[^,;.]*?\b{re.escape(value)}\b"
+    return bool(P["negative"].match(text) or re.search(but_not, text, re.IGNORECASE))
 
 
 def from_memories(question: str, asked: SlotQuestion | None, recalled: Sequence[Item], known: Knowledge) -> str:

@@ -174,7 +174,7 @@ class Knowledge:
             return [fact for fact, _ in self._of(value, rows)]
         begins = _OWN.get(name)
         if name == "thing":
-            begins = re.compile(rf"(?:{re.escape(value)})\b(?!'s|-)", re.IGNORECASE)
+            begins = re.compile(rf"(?:the )?{re.escape(value)}\b(?!'s|-)", re.IGNORECASE)
         elif name == "verb":
             verb = value.casefold().removesuffix("ing") if value.endswith("ing") else value
             begins = re.compile(rf"(?:is )?(?:{third_person(verb)}|{re.escape(value)})\b", re.IGNORECASE)
@@ -193,6 +193,10 @@ class Knowledge:
         base, _, owned = who.partition("'s ")
         wanted = self._aliases(base)
         for fact in rows:
+            if named := P["questions_owned"].match(fact.text):
+                if not owned and {same(named["who"] or "spouse"), named["name"].casefold()} & wanted:
+                    yield fact, f"is {named['name']}"
+                continue
             match = P["questions_subject"].match(fact.text)
             if match is None:
                 continue

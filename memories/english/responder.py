@@ -355,11 +355,12 @@ class Responder:
         if self._reads:
             rows = list_memories(self._reads, Kind.EPISODIC).order_by("-happened_at", "-sequence")
             rows = rows.filter(happened_at__gte=day, happened_at__lt=day + timedelta(days=1)).exclude(text=self._text)
-            said = [row for row in rows[: LISTED * 5] if not QUESTION.search(row.text) and not _short(row.text)]
+            said = [row for row in rows[: LISTED * 5] if _says(row.text)]
             self._quoted += [(row.kind, row.pk) for row in said[:LISTED]]
             told = [row.text for row in said]
         quoted = [f"“{text}”" for text in reversed(told[:LISTED])]
-        return answers.listed(f"{when.capitalize()} you told me:", quoted) if told else f"You told me nothing {when}."
+        lead = f"{when.capitalize()} you told me{', most recently' if len(told) > LISTED else ''}:"
+        return answers.listed(lead, quoted) if told else f"You told me nothing {when}."
 
     def _not_forgotten(self, forget: str, recalled: Sequence[Item]) -> str:
         if P["everything"].match(forget):
@@ -380,6 +381,12 @@ def _beginnings(text: str) -> set[str]:
 def _short(text: str) -> str:
     """Answer messages that need no memory: small talk, questions about the responder, unsupported requests."""
     return phrasing.short_answer(text, questions.normalised(text), timezone.now())
+
+
+def _says(text: str) -> bool:
+    """True if a message states something: it is no question, small talk, undo or denial of what was said before."""
+    back = P["undo"].match(text.strip()) or P["denied"].match(text.strip())
+    return not (back or QUESTION.search(text) or _short(text))
 
 
 def _subject_of(forget: str) -> str:

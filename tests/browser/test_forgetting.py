@@ -41,6 +41,7 @@ def test_the_card_is_decided_in_place_and_undone(open_page: OpenPage, how: dict[
     picture(page, f"{name}-asked")
     card.get_by_role("button", name="Delete", exact=True).click()
     expect(card).to_contain_text("Time to undo it:")
+    expect(page.get_by_role("button", name="Undo")).to_have_count(1)
     picture(page, f"{name}-forgotten")
     assert not Fact.objects.current().filter(text__contains="peanuts").exists()
     card.get_by_role("button", name="Undo").click()

@@ -53,7 +53,8 @@ RETRY_AFTER = timedelta(minutes=1)
 ERASE_SECONDS = 20.0
 REASON = "forgotten at the owner's request"
 AUDIT_KIND = "forgetting"
-_PART = re.compile(r"[^.!?。！？,;\n]+[.!?。！？]*")
+# A part of a sentence; the points of "Dr. Quist" and "3.5 km" end none.
+_PART = re.compile(r"(?:\b(?:Dr|Mr|Mrs|Ms|St|Prof)\.|(?<=\d)[.,](?=\d)|[^.!?。！？,;\n])+[.!?。！？]*")
 # Distinctive words that a part of a sentence must hold beside the forgotten ones to be named.
 _FEWEST_WORDS = 2
 

@@ -391,6 +391,7 @@ turns.addEventListener("click", async (event) => {
 // What was forgotten leaves the panel at once. Once it is erased, its words leave the page, unless somebody is writing.
 document.addEventListener("forgetting", async (event) => {
   if (event.detail.over && !running && !message.value) return location.reload();
+  one("[data-toast-box]")?.remove(); // its undo may be of what was just forgotten
   const link = one("[data-usage][aria-current]", turns);
   const fragment = link && (await fragments(link.dataset.usage));
   if (fragment) showPanel(fragment.panel_html, fragment.turn);

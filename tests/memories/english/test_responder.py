@@ -97,6 +97,32 @@ def test_a_new_employer_ends_a_job_that_names_another_one(
     assert current() == {"Works at Globex", *([job] if stays else [])}
 
 
+@pytest.mark.parametrize(
+    ("known", "question", "answer"),
+    [
+        ("Likes coffee but not tea", "Do I like tea?", "No: you like coffee but not tea."),
+        ("Likes coffee but not tea", "Do I like coffee?", "Yes: you like coffee but not tea."),
+        ("Not allergic to latex", "Am I allergic to latex?", "No: “Not allergic to latex”"),
+        ("Not allergic to latex", "Am I allergic to nuts?", UNKNOWN),
+        ("Not allergic to latex", "Do I have any allergies?", "Not as far as I know: “Not allergic to latex”"),
+        ("Has a son named Leo", "What's my son's name?", "You have a son named Leo; you told me today."),
+        ("Has a daughter named June", "Who is June?", "You have a daughter named June; you told me today."),
+    ],
+)
+def test_a_fact_in_words_of_its_own_is_understood(
+    principal: Principal, say: Say, known: str, question: str, answer: str
+) -> None:
+    remember_fact(principal, text=known)
+    assert say(question) == answer
+
+
+def test_values_that_contradict_each_other_are_all_told(principal: Principal, say: Say) -> None:
+    remember_fact(principal, text="The saddle height is 71 centimetres")
+    remember_fact(principal, text="Saddle height is 74 centimetres")
+    answer = say("What is my saddle height?")
+    assert "71 centimetres" in answer and "74 centimetres" in answer
+
+
 def test_a_move_is_told_with_what_was_before(say: Say) -> None:
     say("I live in Bristol")
     assert say("we left Bristol, in Edinburgh now") == "Got it: you live in Edinburgh (before: Bristol)."
@@ -256,6 +282,16 @@ def test_forget_that_erases_what_was_just_said(principal: Principal, say: Say, s
     dispose(principal)
     assert not Fact.objects.exists()
     assert not Episode.objects.filter(text=said).exists()
+
+
+def test_what_was_told_today_is_statements_alone_the_latest_of_many(principal: Principal, say: Say) -> None:
+    for number in range(11):
+        begin_turn(principal, text=f"Box {number} is in the cellar")
+    begin_turn(principal, text="That's wrong.")
+    begin_turn(principal, text="Undo that.")
+    lead, *told = say("What did I tell you today?").splitlines()
+    assert lead == "Today you told me, most recently:"
+    assert told == [f"- “Box {number} is in the cellar”" for number in range(1, 11)]
 
 
 def test_earlier_words_are_quoted_with_their_day(principal: Principal, say: Say) -> None:

@@ -93,6 +93,14 @@ def test_the_message_that_asks_is_listed_if_it_holds_more(principal: Principal, 
     assert any("Marla Quist" in each for each in plan.also) is more
 
 
+@pytest.mark.english
+@pytest.mark.parametrize("words", ["My dentist is Dr. Quist on Elm Road", "I run 3.5 km along the canal"])
+def test_a_point_within_a_sentence_divides_no_words_that_are_named(principal: Principal, words: str) -> None:
+    turn = begin_turn(principal, text=words)
+    fact = remember_fact(principal, text="Likes jazz", supporting_episode_ids=[turn.episode_id or UUID(int=0)])
+    assert plan_forget(principal, [(Kind.SEMANTIC, fact.memory_id)]).also == (words,)
+
+
 def test_what_is_confirmed_is_out_of_sight_at_once(principal: Principal, peanuts: UUID) -> None:
     forget_now(principal, kind=Kind.SEMANTIC, memory_id=peanuts)
     assert recall(principal, "What am I allergic to?").items == ()
