@@ -84,6 +84,16 @@ def test_on_a_phone_a_temporary_chat_is_ended_within_the_screen(open_page: OpenP
     expect(page.locator(".offline")).to_have_text("Offline: no model is connected.")
 
 
+def test_on_a_phone_the_box_of_a_passkey_stands_below_its_label(open_page: OpenPage) -> None:
+    page = open_page("/account/security/webauthn/add/", phone=True)
+    label, box = (
+        page.get_by_text("Passwordless", exact=True).bounding_box(),
+        page.get_by_role("checkbox").bounding_box(),
+    )
+    assert label is not None and box is not None
+    assert abs(box["x"] - label["x"]) < 8 and box["width"] < 32
+
+
 def test_only_the_panes_of_the_chat_scroll_and_never_the_page(open_page: OpenPage, member: Membership) -> None:
     for number in range(8):
         remember_fact(own_principal(member), text=f"Keeps {'many ' * 20} spare bulbs in box {number}")

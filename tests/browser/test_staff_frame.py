@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
+from memories.models import ThresholdProposal
 from tenants.models import Membership, User
 from tests.browser.conftest import AT_HOME, PHONE, OpenPage
 
@@ -80,3 +81,15 @@ def test_without_scripts_links_and_filters_open_and_the_list_fits(open_page: Ope
     page.get_by_role("link", name="Audit log").first.click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("Audit log")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_on_a_phone_no_heading_of_the_values_of_a_threshold_breaks_within_a_word(
+    open_page: OpenPage, member: Membership
+) -> None:
+    User.objects.filter(pk=member.user_id).update(language="de")
+    evidence = {"used": 1960, "ignored": 1000, "values": [{"value": 0.25, "kept": 1960, "cut": 830}]}
+    proposal = ThresholdProposal.objects.create(tenant=member.tenant, value=0.25, reason="x", evidence=evidence)
+    page = open_page(f"/admin/memories/thresholdproposal/{proposal.pk}/change/", phone=True)
+    lines = "th => { const words = new Range(); words.selectNodeContents(th); return words.getClientRects().length }"
+    assert page.locator(".readonly th").first.evaluate(lines) == 1
+    assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
