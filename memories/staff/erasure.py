@@ -133,13 +133,13 @@ class AskErasure(MemberErasure):
 
     def post(self, request: HttpRequest) -> HttpResponse:
         form = EraseForm(request.POST)
-        if form.is_valid() and form.cleaned_data["sure"] == self.member.user.get_username():
+        if form.is_valid() and form.cleaned_data["sure"].split() == str(self.member.user).split():
             with self.refusals_shown():
                 erasure = ask_erasure(self.actor, membership_id=self.member.pk, reason=form.cleaned_data["reason"])
                 self.success(_report(erasure))
                 return HttpResponseRedirect(reverse("staff:erasure_request", args=[erasure.pk]))
         else:
-            self.refuse(_("Nothing was erased or asked for: write the member's username to confirm it."))
+            self.refuse(_("Nothing was erased or asked for: write the member's name as it is shown to confirm it."))
         return self.shown(reason=form.data.get("reason", ""), status=400)
 
 

@@ -14,6 +14,7 @@ from memories.services.erasure.requests import ask_erasure, place_hold, release_
 from memories.services.erasure.stages import carry_out
 from memories.services.facts.remember import remember_fact
 from memoryhub.signing import keys
+from tenants.end_users import provision_end_user
 from tenants.models import Membership, Tenant
 from tenants.principal import SYSTEM, Principal
 from tests.factories import MakeMember
@@ -46,6 +47,13 @@ def test_one_erases_on_the_page_of_the_member(administrator: Client, membership:
     request = asked(administrator, membership)
     assert request.state == RequestState.APPROVED
     assert at("erasure_request", request.pk) in administrator.get(at("erasure", membership.pk)).content.decode()
+
+
+def test_who_has_no_login_is_erased_by_the_name_that_is_shown(administrator: Client, tenant: Tenant) -> None:
+    member, _new = provision_end_user(tenant.pk, "A-7", name="Ada Fenwick")
+    page = administrator.get(at("erasure", member.pk)).content.decode()
+    assert "<code>Ada Fenwick</code>" in page and member.user.username not in page
+    assert asked(administrator, member, sure=" Ada  Fenwick").membership_id == member.pk
 
 
 @pytest.mark.parametrize(
