@@ -90,6 +90,7 @@ REASONS: Final = frozenset({
     gettext_noop("said to an agent"),
     gettext_noop("says the same in other words"),
     gettext_noop("session forgotten"),
+    gettext_noop("settled in a review"),
     gettext_noop("somebody else said it"),
     gettext_noop("taken back by the owner"),
     gettext_noop("tenant deactivated"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.utils import translation
 
@@ -10,6 +12,7 @@ from memories.hygiene.junk import JunkKind, reason_of
 from memories.llm import tokens
 from memories.presenting.reasons import FAILURES, REASONS, reason_words
 from memories.recall.tuning import propose
+from memoryhub.installation import BASE_DIR
 
 
 @pytest.mark.parametrize(
@@ -64,6 +67,12 @@ def test_the_reason_of_each_kind_of_junk_is_translated() -> None:
 
 def test_the_sentence_of_each_failed_answer_is_translated() -> None:
     assert {text for name, text in vars(tokens).items() if name.isupper() and isinstance(text, str)} <= FAILURES
+
+
+def test_the_reason_of_each_change_that_nobody_gave_one_for_is_translated() -> None:
+    code = "".join(path.read_text() for path in (BASE_DIR / "memories" / "services").rglob("*.py"))
+    given = set(re.findall(r'\breason or "([^"]+)"', code))
+    assert len(given) > 5 and given <= REASONS
 
 
 @pytest.mark.parametrize("recorded", [[], [(0.5, True), (0.5, False)] * 60, [(0.9, True), (0.1, False)] * 60])
