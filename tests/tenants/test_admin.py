@@ -346,6 +346,28 @@ def test_a_row_is_switched_on_its_page(browser: Client, membership: Membership, 
     assert Membership.objects.filter(pk=foreign.pk, is_active=True).exists()
 
 
+@pytest.mark.parametrize("role", ["support", "auditor", "member"])
+def test_who_administers_nothing_switches_nobody(client: Client, membership: Membership, role: str) -> None:
+    other = make_membership(membership.tenant, role=role)
+    User.objects.filter(pk=other.user_id).update(is_staff=True)
+    client.force_login(other.user)
+    change = page("membership", "change", membership.pk)
+    assert client.post(change, {"_switch": "deactivate"}).status_code == 403
+    assert Membership.objects.get(pk=membership.pk).is_active
+
+
+def test_a_switch_asks_for_the_password_and_goes_on(browser: Client, membership: Membership) -> None:
+    session = browser.session
+    session["password_given_at"] = 0
+    session.save()
+    change, asked = page("membership", "change", membership.pk), {"_switch": "deactivate"}
+    answer = browser.post(change, asked)
+    assert answer.status_code == 403 and 'name="_switch" value="deactivate"' in answer.content.decode()
+    assert Membership.objects.get(pk=membership.pk).is_active
+    browser.post(change, asked | {"password_again": PASSWORD})
+    assert not Membership.objects.get(pk=membership.pk).is_active
+
+
 def test_a_page_refuses_what_the_list_refuses(
     browser: Client, staff: Membership, membership: Membership, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -125,6 +125,29 @@ def test_a_review_of_these_facts_is_decided_in_place(
     assert told.redirect_chain[0][0] == turn and "Open reviews" not in words(told)
 
 
+def test_who_decides_second_is_told_so_where_the_review_stood(
+    administrator: Client, membership: Membership, principal: Principal, case: SupportCase
+) -> None:
+    fact, turn = remember_fact_of(membership), page_of("turn", membership, case.session_id, 1)
+    item = asked(principal, fact, say(principal, "The flat is in Leith"))
+    administrator.post(review_url(item.pk), {"decision": "keep_both", "next": turn})
+    given = {"decision": "keep_one", "keep": str(fact.pk), "next": turn}
+    told = administrator.post(review_url(item.pk), given, follow=True)
+    assert told.redirect_chain[0][0] == turn and "This review was decided already" in words(told)
+    item.refresh_from_db()
+    assert item.decision == "keep_both"
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    ["https://evil.example/", "//evil.example", "\\\\evil.example", "/\t/evil.example", "javascript:alert(1)"],
+)
+def test_a_decision_leads_to_no_other_site(administrator: Client, principal: Principal, elsewhere: str) -> None:
+    item = asked(principal, say(principal, "The flat is in Leith"), say(principal, "The flat is in Hull"))
+    answer = administrator.post(review_url(item.pk), {"decision": "keep_both", "next": elsewhere})
+    assert answer.headers["Location"] == review_url(item.pk)
+
+
 def test_the_verdict_names_sources_and_the_newer_fact(support: Client, membership: Membership, talked: Session) -> None:
     answer = support.get(page_of("turn", membership, talked.pk, 1))
     told = words(answer)
