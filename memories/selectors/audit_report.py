@@ -20,6 +20,7 @@ from django.utils.translation import gettext_lazy
 from memories.selectors.history.superseded import ENDED_ACTIONS
 from memories.selectors.staff.attention import chains_of
 from memoryhub.db.statements import in_statements
+from tenants.audit.faults import fault_words
 from tenants.audit.sentences import names_of_members, sentences
 from tenants.models import AuditEvent, ChainCheck, Checked
 
@@ -105,7 +106,7 @@ def _failures(tenant_id: UUID, since: datetime, until: datetime) -> ReportSectio
         whose = names.get(check.chain.rpartition(":")[2], _("the organisation's own affairs"))
         what = _("the audit log") if check.what == Checked.AUDIT else _("the memories")
         text = _("%(what)s of %(whose)s did not verify: %(why)s.") % {
-            "what": capfirst(what), "whose": whose, "why": check.reason,
+            "what": capfirst(what), "whose": whose, "why": fault_words(check.reason),
         }  # fmt: skip
         place = _("event #%(number)s") % {"number": check.first_bad} if check.first_bad else ""
         lines.append(ReportLine(check.checked_at, text, "", place, check.event_id))

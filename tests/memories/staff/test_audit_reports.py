@@ -124,6 +124,13 @@ def test_a_report_has_who_looked_when_and_why_as_page_and_pdf(
     assert "Page 1 of" in printed and "Made by" in printed and "Lives in" not in text + printed
 
 
+def test_the_page_of_a_report_tells_what_broke_in_its_language(auditor: Client, principal: Principal) -> None:
+    broken = {"chain": f"tenant:{principal.tenant_id}", "what": Checked.AUDIT, "ok": False}
+    ChainCheck.objects.create(**broken, reason="the event was changed")
+    made = auditor.post(REPORTS, TODAY)
+    assert "das Ereignis wurde geändert" in words(auditor.get(made["Location"], headers={"accept-language": "de"}))
+
+
 def test_the_next_report_and_the_list_begin_where_the_last_ended(auditor: Client, principal: Principal) -> None:
     address = reverse("admin:tenants_auditevent_changelist")
     assert "No report of this organisation" in words(auditor.get(address, {"since": "last-audit"}))
