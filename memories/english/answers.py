@@ -117,7 +117,7 @@ def answered(asked: SlotQuestion, known: Knowledge) -> str:
     before = known.before(asked, facts[0]) if one else None
     known.cite(*([before] if before else ()))
     answer = facts_told(facts[:1] if one else facts[:LISTED], known)
-    return f"{answer} Before that: {value_of(before.text)}." if before else answer
+    return f"{answer} Before that: {value_of(before.text).rstrip('.')}." if before else answer
 
 
 def _has_one_value(asked: SlotQuestion) -> bool:
@@ -236,7 +236,7 @@ def _written(done: CalledTool) -> str:
     text, replaced = str(done.result["text"]), [str(old["text"]) for old in done.result.get("replaced", ())]
     slot = slot_of(text, "")
     ended = [old for old in replaced if slot and slot_of(old, "") != slot]
-    values = list(dict.fromkeys(value_of(old) for old in replaced if old not in ended))
+    values = list(dict.fromkeys(value_of(old).rstrip(".") for old in replaced if old not in ended))
     after = f"; no longer true: {joined(map(second_person, ended))}" if ended else ""
     return f"{_with_values(done, text, values)}{after}"
 
@@ -266,7 +266,8 @@ def _reported(done: CalledTool) -> str:
         case "blocked":
             return f"I did not store that. {result.get('reason', '')}".strip()
         case "queued_for_review":
-            return sentence(f"noted, and it waits for a review, for it contradicts something else: {text}")
+            noted = sentence(f"noted: {text}").rstrip(".") if text else "Noted"
+            return f"{noted}. {ANSWERS['to_settle']}"
     return sentence(f"got it. I will remember how to do this: {done.arguments.get('title', '')}")
 
 

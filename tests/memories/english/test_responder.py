@@ -123,6 +123,25 @@ def test_values_that_contradict_each_other_are_all_told(principal: Principal, sa
     assert "71 centimetres" in answer and "74 centimetres" in answer
 
 
+def test_a_statement_that_contradicts_a_fact_is_told_where_it_is_settled(principal: Principal, say: Say) -> None:
+    remember_fact(principal, text="The saddle height is 71 centimetres")
+    noted, settle = say("My saddle height is 74 centimetres").split(". ", 1)
+    assert noted == "Noted: “Saddle height is 74 centimetres”"
+    assert settle.endswith("on the page “What I remember”, under “To settle”.")
+
+
+def test_an_undo_of_a_question_that_is_still_open_says_that_nothing_is_deleted(say: Say) -> None:
+    say("I like plums")
+    assert say("Forget that I like plums") == PROPOSED
+    assert say("Undo that").startswith("Nothing is deleted before you press Delete.")
+
+
+def test_a_full_stop_that_is_stored_is_told_once(principal: Principal, say: Say) -> None:
+    remember_fact(principal, text="Lives in Bristol, near the docks.", key="home_city")
+    assert say("I moved to Edinburgh").endswith("(before: Bristol, near the docks).")
+    assert say("Where do I live?").endswith("Before that: Bristol, near the docks.")
+
+
 def test_a_move_is_told_with_what_was_before(say: Say) -> None:
     say("I live in Bristol")
     assert say("we left Bristol, in Edinburgh now") == "Got it: you live in Edinburgh (before: Bristol)."
