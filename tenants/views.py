@@ -8,10 +8,10 @@ from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import resolve_url
 from django.urls import path
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 
 from memoryhub.db.scope import WideRole, acting_as
+from memoryhub.redirects import next_address
 from tenants.errors import NoMembership
 from tenants.middleware import remember_tenant
 from tenants.models import User
@@ -29,14 +29,7 @@ def switch(request: HttpRequest) -> HttpResponse:
     except (ValueError, NoMembership) as error:
         raise Http404("No such tenant.") from error
     remember_tenant(request, membership)
-    return HttpResponseRedirect(_onward(request))
-
-
-def _onward(request: HttpRequest) -> str:
-    asked = request.POST.get("next", "")
-    if url_has_allowed_host_and_scheme(asked, allowed_hosts={request.get_host()}, require_https=request.is_secure()):
-        return asked
-    return resolve_url(settings.LOGIN_REDIRECT_URL)
+    return HttpResponseRedirect(next_address(request, resolve_url(settings.LOGIN_REDIRECT_URL)))
 
 
 app_name = "tenants"

@@ -18,7 +18,6 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -174,14 +173,6 @@ QUERY_CHARACTERS = 200
 def searched_words(request: HttpRequest) -> str:
     """The words of `?q=`, cut to QUERY_CHARACTERS."""
     return request.GET.get("q", "").replace("\x00", "").strip()[:QUERY_CHARACTERS]
-
-
-def next_address(request: HttpRequest, default: str) -> str:
-    """The URL to go to after a form: its `next` if that is on this site, else `default`."""
-    wanted = request.POST.get("next") or request.GET.get("next") or ""
-    if url_has_allowed_host_and_scheme(wanted, allowed_hosts={request.get_host()}, require_https=request.is_secure()):
-        return wanted
-    return default
 
 
 def shown_task(session_id: UUID, slots: Slots) -> dict[str, Any] | None:

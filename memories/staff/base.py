@@ -22,7 +22,6 @@ from django.shortcuts import render
 from django.template.response import SimpleTemplateResponse, TemplateResponse
 from django.urls import reverse
 from django.utils.functional import Promise
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.views.generic.base import ContextMixin, TemplateResponseMixin, View
@@ -43,6 +42,7 @@ from memories.types import Kind
 from memoryhub.admin_site import AskFirst
 from memoryhub.languages import gettext_lazy
 from memoryhub.reauthentication import ask_password
+from memoryhub.redirects import next_address
 from tenants.admin.audit_event import Badge, alarms
 from tenants.admin.scoping import acting, role_here, roles_held, signed_in, tenants_here
 from tenants.audit.chain import owner_chain
@@ -350,13 +350,6 @@ def state_purpose(request: HttpRequest, member: Membership, why: str, ticket: st
     request.session[_PURPOSES] = stated
 
 
-def onward_of(request: HttpRequest, default: str) -> str:
-    """The page to go to after a form: its `next` if that is on this site, else `default`."""
-    wanted = request.POST.get("next", "")
-    ours = url_has_allowed_host_and_scheme(wanted, {request.get_host()}, require_https=request.is_secure())
-    return wanted if ours else default
-
-
 class PurposePage(MemberView):
     """The form for why the reader looks at this member's memory; it leads back to the page that asked."""
 
@@ -375,7 +368,7 @@ class PurposePage(MemberView):
             self.refuse(error)
             return self.render(onward=onward, most=REASON_CHARACTERS, status=400)
         return HttpResponseRedirect(
-            onward_of(request, self.url("inspector") if self.may(READS_MEMORY) else reverse("admin:index"))
+            next_address(request, self.url("inspector") if self.may(READS_MEMORY) else reverse("admin:index"))
         )
 
 

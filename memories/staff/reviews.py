@@ -35,9 +35,10 @@ from memories.selectors.reviews import UNANSWERED, events_of_review, is_decidabl
 from memories.services.admin_requests import note_review_read, note_shared_review_read
 from memories.services.reviews.decisions import ReviewChoice, decide, undo_decision
 from memories.services.screening import Screen
-from memories.staff.base import REFUSALS, TenantObjectView, onward_of, purpose_of, refusal_words
+from memories.staff.base import REFUSALS, TenantObjectView, purpose_of, refusal_words
 from memories.types import Owner
 from memoryhub.languages import gettext_lazy
+from memoryhub.redirects import next_address
 from tenants.admin.scoping import acting, signed_in
 from tenants.audit.fields import field_words
 from tenants.errors import Forbidden, NoMembership, TenantsError
@@ -122,7 +123,7 @@ class ReviewItemPage(TenantObjectView[ReviewItem]):
         else:
             undo = format_html('<a href="{}#undo">{}</a>', review_url(item.pk), _("Undo"))
             self.success(format_html("{} {}", _DONE[answer.decision], undo))
-        return HttpResponseRedirect(onward_of(request, review_url(item.pk)))
+        return HttpResponseRedirect(next_address(request, review_url(item.pk)))
 
     def show(self, *, error: str = "", given: Mapping[str, str] | None = None) -> HttpResponse:
         """Render the memories and the forms; `given` refills a refused form, and `error` says why it was refused."""

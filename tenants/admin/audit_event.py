@@ -20,12 +20,12 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST, require_safe
 
 from memoryhub.languages import gettext_lazy
+from memoryhub.redirects import next_address
 from memoryhub.signing.archive import TableFormat
 from tenants.admin.scoping import PARAMETER, TenantScope, TenantScopedAdmin, acting, address_of, one_of, signed_in
 from tenants.audit import verification
@@ -287,10 +287,7 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
             raise Http404 from error
         verification.prove(_chain(wanted), signed_in(request))
         verification.prove_guards()
-        back = request.POST.get("back", "")
-        if not url_has_allowed_host_and_scheme(back, {request.get_host()}, require_https=request.is_secure()):
-            back = _address({PARAMETER: scope.address})
-        return HttpResponseRedirect(back)
+        return HttpResponseRedirect(next_address(request, _address({PARAMETER: scope.address}), name="back"))
 
     def save_view(self, request: HttpRequest) -> HttpResponse:
         """Save the filters of the audit log or of histories as a view, and return to the list."""

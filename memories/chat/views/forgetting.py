@@ -14,10 +14,11 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from memories.chat.forgetting import counts_in_words, forget_card
-from memories.chat.presenting import member_page, next_address, refusals_shown
+from memories.chat.presenting import member_page, refusals_shown
 from memories.errors import Conflict
 from memories.models import ForgetProposal
 from memories.services.erasure.proposals import confirm, find_proposal, keep, undo
+from memoryhub.redirects import next_address
 from tenants.principal import Principal
 
 _DECISIONS: Mapping[str, Callable[[Principal, UUID], ForgetProposal]] = {"confirm": confirm, "keep": keep, "undo": undo}

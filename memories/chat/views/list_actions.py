@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from memories.chat.forms import AddForm
-from memories.chat.presenting import member_page, next_address, refusal, refusals_shown
+from memories.chat.presenting import member_page, refusal, refusals_shown
 from memories.chat.undo_offer import offer_undo
 from memories.chat.views.remembered import list_page
 from memories.errors import Blocked, Conflict, InvalidInput, NotFound
@@ -26,6 +26,7 @@ from memories.services.facts.supersede import retire
 from memories.services.facts.undo import undo
 from memories.services.playbooks import remember_playbook
 from memories.types import Kind
+from memoryhub.redirects import next_address
 from tenants.errors import Forbidden
 from tenants.principal import Principal
 

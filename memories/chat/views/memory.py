@@ -20,7 +20,6 @@ from memories.chat.presenting import (
     address,
     cards_of,
     member_page,
-    next_address,
     refusal,
     refusals_shown,
 )
@@ -42,6 +41,7 @@ from memories.services.originals import open_original
 from memories.services.playbooks import accept_playbook
 from memories.services.screening import Screen
 from memories.types import Kind, WriteOutcome, WriteResult
+from memoryhub.redirects import next_address
 from tenants.errors import Forbidden
 from tenants.principal import Principal
 

@@ -25,7 +25,7 @@ from django.views.decorators.http import require_POST
 
 from memories.chat.forgetting import ForgetCard, forget_card
 from memories.chat.frame import THEME_COOKIE, THEMES
-from memories.chat.presenting import cards_of, member_page, next_address, searched_words, tabs_of
+from memories.chat.presenting import cards_of, member_page, searched_words, tabs_of
 from memories.chat.undo_offer import taken_offer
 from memories.chat.views.reviews import first_contradiction
 from memories.errors import NotFound
@@ -48,6 +48,7 @@ from memories.selectors.sessions import search_sessions, with_found_words
 from memories.services.erasure.proposals import find_proposal
 from memories.services.portability.memories_export import export_memories
 from memories.types import Kind, Source
+from memoryhub.redirects import next_address
 from tenants.principal import Principal
 
 PAGE_SIZE = 50

@@ -21,7 +21,7 @@ from django.utils.translation import gettext_noop
 
 from memories.chat.forgetting import cards_to_settle
 from memories.chat.forms import DecisionForm
-from memories.chat.presenting import cards_of, member_page, next_address, refusal, refusals_shown, tabs_of
+from memories.chat.presenting import cards_of, member_page, refusal, refusals_shown, tabs_of
 from memories.chat.undo_offer import offer_review_undo, taken_offer
 from memories.errors import Blocked, Conflict, InvalidInput
 from memories.hygiene.sensitivity import findings
@@ -31,6 +31,7 @@ from memories.presenting.memory import details_of, marked_differences, reviewed_
 from memories.selectors.reviews import UNANSWERED, answered_reviews, get_review, open_reviews, still_open
 from memories.services.reviews.decisions import ReviewChoice, decide, undo_decision
 from memories.services.screening import Screen
+from memoryhub.redirects import next_address
 from tenants.principal import Principal
 
 _QUESTIONS: Mapping[str, str] = {
