@@ -15,7 +15,7 @@ ANSWERS: dict[str, str] = TABLES["answers"]
 _SAME_FORM, _ADVERBS, _ACTS, _ENGLISH = (
     word_set(TABLES["words"][name]) for name in ("same_form", "adverbs", "acts", "english")
 )
-# Only these begin a fact about its owner for certain; any other word may be a noun, as in "Punctures come from glass".
+# With these a fact about its owner begins; any other word is more often a noun, as in "Punctures come from glass".
 _VERBS = _ACTS | _SAME_FORM | {"is", "was"}
 _PAST = {"live": "lived", "work": "worked", "are": "were", "have": "had", "drive": "drove", "ride": "rode", "do": "did"}
 _ITSELF = tuple((pattern(row["asks"]), str(row["answer"])) for row in TABLES["itself"])

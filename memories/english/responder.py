@@ -321,7 +321,9 @@ class Responder:
             return ANSWERS["what_is_right"]
         if not content_words(text):
             return ANSWERS["unclear"]
-        return ANSWERS["masked" if has_label(self._text) else "saved"]
+        if has_label(self._text):
+            return ANSWERS["masked"]
+        return ANSWERS["saved_unread" if self._unrecalled else "saved"]
 
     def _last_said(self, question: str) -> str:
         """Quote the message before this one to whoever asks for it."""

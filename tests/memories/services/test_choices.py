@@ -244,6 +244,13 @@ def test_what_a_statement_replaces_does_not_come_up_while_recall_is_off(principa
     assert not Fact.objects.of(principal).current().filter(text="Lives in York").exists()
 
 
+def test_what_is_saved_while_recall_is_off_is_not_called_found_again(principal: Principal) -> None:
+    choose(principal, recalls=False)
+    assert answer_of(principal, "The kiln was warm all morning").startswith(
+        "Saved. I found no single fact in that, and"
+    )
+
+
 def test_a_language_that_is_not_read_is_not_called_kept_where_nothing_is(principal: Principal) -> None:
     assert (
         answer_of(principal, "Ich wohne jetzt in Hamburg", temporary=True) == "Ohne Sprachmodell lese ich nur Englisch."
