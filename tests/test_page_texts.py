@@ -48,7 +48,7 @@ SYNONYMS = {
 _SHOWN_ATTRIBUTES = frozenset({"title", "placeholder", "aria-label", "alt", "data-label", "data-failed"})
 _CODE = frozenset({"script", "style", "code", "kbd", "pre", "samp"})
 _FILE = re.compile(r"\b[\w-]+\.(?:jsonl?|csv|pdf|zip)\b|\b[a-z]+_[a-z_]+\b|\bgpt-[\w-]+")
-_WORD = re.compile(r"[A-Za-z][\w'’-]+")
+_WORD = re.compile(r"[A-Za-z][\w'’-]+|“")  # each language has quotation marks of its own
 _TRANSLATED = re.compile(r"""_\((["']).*?\1\)""")
 _LITERAL = re.compile(r"""(?:with|default|yesno|default_if_none)\b[^"']*["']([^"']*)["']""")
 
@@ -107,6 +107,7 @@ def bare_texts(source: str) -> list[str]:
     [
         ('<p title="{% translate "A word" %}">{% blocktranslate %}All of this{% endblocktranslate %}</p>', []),
         ("<p>Hello <b>{{ name }}</b></p>", ["Hello"]),
+        ("<p>“{{ name }}”</p>", ["“\N{REPLACEMENT CHARACTER}”"]),
         ('<input placeholder="Search {{ name }}"><code>make demo</code>', ["Search \N{REPLACEMENT CHARACTER}"]),
         ('{% include "a.html" with nobody="not yet" somebody=_("at last") %}', ["not yet"]),
     ],

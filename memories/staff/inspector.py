@@ -231,7 +231,7 @@ def _state_facets(
 ) -> list[tuple[str, str, bool, int | None]]:
     """Label, URL, whether it is chosen, and count of each state.
 
-    Flagged memories have no count, because counting them reads every row.
+    Flagged memories have no count, because counting them reads every row. Only the member's own memories are counted.
     """
     every: Counter[Status] = sum((counts[kind] for kind in ALL_KINDS if kind is not Kind.CATALOG), Counter())
     count: dict[StateFilter, int | None] = {
@@ -241,6 +241,8 @@ def _state_facets(
         StateFilter.SUPERSEDED: every[Status.SUPERSEDED],
         StateFilter.EVICTED: every[Status.EVICTED],
     }
+    if form.filter.whose is not OwnerFilter.OWN:
+        count = {}
     return [
         (words, form.address(show=each), form.filter.show is each, count.get(each)) for each, words in _STATES.items()
     ]

@@ -107,6 +107,14 @@ def test_a_filter_that_a_kind_cannot_have_says_so(
     assert all(not column["rows"] for column in columns)
 
 
+@pytest.mark.parametrize(("whose", "shown"), [("", "Showing: All 1 · Own"), ("task", "Showing: All · In a task")])
+def test_memories_that_are_not_the_member_s_own_are_not_counted_as_theirs(
+    support: Client, at: At, principal: Principal, whose: str, shown: str
+) -> None:
+    remember_fact(principal, text="Owns a kiln")
+    assert shown in words(support.get(at("inspector"), {"whose": whose}))
+
+
 @pytest.mark.parametrize(
     ("query", "told"),
     [
