@@ -227,7 +227,28 @@ class Several(serializers.ListField):
         }
 
 
-class Words(serializers.CharField):
+class WholeInQuery(serializers.IntegerField):
+    """A whole number in a query string."""
+
+    default_error_messages: ClassVar[Messages] = {
+        **_Strict.default_error_messages,
+        "invalid": "must be a whole number.",
+    }
+
+
+class TruthInQuery(serializers.BooleanField):
+    """A boolean in a query string."""
+
+    default_error_messages: ClassVar[Messages] = {**_COMMON, "invalid": "must be true or false."}
+
+
+class TextInQuery(serializers.CharField):
+    """Text in a query string."""
+
+    default_error_messages: ClassVar[Messages] = {**_COMMON, **StrictText.default_error_messages}
+
+
+class Words(TextInQuery):
     """Comma-separated enumeration values in a query string, such as `status=active,stale`."""
 
     def __init__(self, kind: type[StrEnum], **options: Any) -> None:
@@ -246,7 +267,7 @@ class Words(serializers.CharField):
 DEFAULT_LISTED = 50
 
 
-class Cursor(serializers.CharField):
+class Cursor(TextInQuery):
     """A place in a list, as `memories/selectors/paging.py` signs it."""
 
     pattern = r"^([\w-]+:[\w-]+:[\w-]+)?$"
@@ -258,9 +279,7 @@ class Cursor(serializers.CharField):
 class PageQuery(StrictSerializer):
     """Pagination of a list."""
 
-    limit = serializers.IntegerField(
-        min_value=1, max_value=MAX_LISTED, default=DEFAULT_LISTED, help_text="How many to return."
-    )
+    limit = WholeInQuery(min_value=1, max_value=MAX_LISTED, default=DEFAULT_LISTED, help_text="How many to return.")
     cursor = Cursor(default="", allow_blank=True, help_text="The previous page's `next_cursor`.")
 
 
@@ -331,9 +350,7 @@ class FiltersQuery(Filters):
 class CascadeQuery(StrictSerializer):
     """How far an erasure extends."""
 
-    cascade = serializers.BooleanField(
-        default=False, help_text="Also erase the memories that only the erased episodes supported."
-    )
+    cascade = TruthInQuery(default=False, help_text="Also erase the memories that only the erased episodes supported.")
 
 
 class EmptyRequest(StrictSerializer):

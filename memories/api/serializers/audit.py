@@ -6,7 +6,17 @@ from typing import Any
 
 from rest_framework import serializers
 
-from memories.api.fields import Choice, Identifier, Moment, PageQuery, StrictSerializer, StrictText, Truth
+from memories.api.fields import (
+    Choice,
+    Identifier,
+    Moment,
+    PageQuery,
+    StrictSerializer,
+    StrictText,
+    TextInQuery,
+    Truth,
+    TruthInQuery,
+)
 from memories.api.serializers.members import AskedResponse, ReasonRequest
 from memories.services.admin_requests import REASON_CHARACTERS
 from tenants.principal import ActorKind
@@ -17,14 +27,14 @@ _ACTION_CHARACTERS = 150
 class AuditQuery(PageQuery):
     """Filters for the audit log."""
 
-    action = serializers.CharField(
+    action = TextInQuery(
         default="",
         allow_blank=True,
         max_length=_ACTION_CHARACTERS,
         help_text="Such as `fact.created`, or `fact.*` for all of a kind; several separated by commas.",
     )
     memory = Identifier(default=None, help_text="Events of one memory, or of another thing by its id.")
-    request = serializers.CharField(
+    request = TextInQuery(
         default="", allow_blank=True, max_length=_ACTION_CHARACTERS, help_text="Events of one `X-Request-ID`."
     )
     since = Moment(default=None, help_text="From this time on.")
@@ -34,7 +44,7 @@ class AuditQuery(PageQuery):
 class ReadQuery(StrictSerializer):
     """Why somebody reads."""
 
-    reason = serializers.CharField(
+    reason = TextInQuery(
         default="", allow_blank=True, max_length=REASON_CHARACTERS, help_text="Needed where the policy asks for it."
     )
 
@@ -135,7 +145,7 @@ class ReceiptCheckResponse(serializers.Serializer[Any]):
 class HoldsQuery(PageQuery):
     """Which legal holds."""
 
-    released = serializers.BooleanField(default=False, help_text="Those that are over, instead of those in force.")
+    released = TruthInQuery(default=False, help_text="Those that are over, instead of those in force.")
 
 
 class HoldRequest(ReasonRequest):

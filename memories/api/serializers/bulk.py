@@ -16,6 +16,8 @@ from memories.api.fields import (
     Several,
     StrictSerializer,
     StrictText,
+    TextInQuery,
+    TruthInQuery,
     UserId,
 )
 from memories.api.serializers.calls import MessageRequest, MessagesResponse, OperationResponse
@@ -113,8 +115,8 @@ class ForgetAllQuery(StrictSerializer):
     """What to erase, and that it was counted before."""
 
     filters = FiltersQuery()
-    dry_run = serializers.BooleanField(default=False, help_text="Count what would go, and get the token for `confirm`.")
-    confirm = serializers.CharField(
+    dry_run = TruthInQuery(default=False, help_text="Count what would go, and get the token for `confirm`.")
+    confirm = TextInQuery(
         default="",
         allow_blank=True,
         max_length=1000,
@@ -135,10 +137,10 @@ class ImportQuery(StrictSerializer):
     """How to read the file in the body."""
 
     format = Choice(ExportFormat, default=None, help_text="Default: as the file looks.")
-    source_user = serializers.CharField(
+    source_user = TextInQuery(
         default="", allow_blank=True, max_length=200, help_text="Of a file with several users: whose entries to take."
     )
-    dry_run = serializers.BooleanField(default=False, help_text="Store nothing; say what would come.")
+    dry_run = TruthInQuery(default=False, help_text="Store nothing; say what would come.")
     learn = serializers.ChoiceField(
         [(each.value, each.name) for each in (Learn.BACKGROUND, Learn.OFF)],
         default=Learn.BACKGROUND.value,

@@ -16,8 +16,11 @@ from memories.api.fields import (
     Several,
     StrictSerializer,
     StrictText,
+    TextInQuery,
     Truth,
+    TruthInQuery,
     Whole,
+    WholeInQuery,
 )
 from memories.attributes.filters import ITEM_FIELDS, parse_filter
 from memories.attributes.items import (
@@ -60,7 +63,7 @@ class Namespace(Several):
         super().__init__(Label(), limit=MAX_LABELS, **options)
 
 
-class NamespacePath(serializers.CharField):
+class NamespacePath(TextInQuery):
     """A namespace in a query string: labels with slashes between them, in which `/` and `%` are percent-encoded."""
 
     pattern = r"^[^/%\s\x00-\x1f\x7f]{1,128}(/[^/%\s\x00-\x1f\x7f]{1,128}){0,15}$"
@@ -77,7 +80,7 @@ class NamespacePath(serializers.CharField):
             raise serializers.ValidationError(error.reason) from None
 
 
-class KeyInQuery(serializers.CharField):
+class KeyInQuery(TextInQuery):
     """A key in a query string."""
 
     pattern = r"\S"
@@ -169,7 +172,7 @@ class ItemQuery(StrictSerializer):
 class GetItemQuery(ItemQuery):
     """Which item to read."""
 
-    refresh_ttl = serializers.BooleanField(
+    refresh_ttl = TruthInQuery(
         default=False, help_text="Also let its time to live start anew, which needs `memory:write`."
     )
 
@@ -177,7 +180,7 @@ class GetItemQuery(ItemQuery):
 class DeleteItemQuery(ItemQuery):
     """Which item to delete."""
 
-    if_version = serializers.IntegerField(min_value=0, default=None, help_text=_IF_VERSION)
+    if_version = WholeInQuery(min_value=0, default=None, help_text=_IF_VERSION)
 
 
 class ItemHistoryQuery(PageQuery, ItemQuery):
@@ -187,7 +190,7 @@ class ItemHistoryQuery(PageQuery, ItemQuery):
 class EraseItemQuery(StrictSerializer):
     """Why an item is erased."""
 
-    reason = serializers.CharField(default="", allow_blank=True, max_length=MAX_TITLE_CHARACTERS)
+    reason = TextInQuery(default="", allow_blank=True, max_length=MAX_TITLE_CHARACTERS)
 
 
 class SearchItemsRequest(StrictSerializer):

@@ -15,6 +15,7 @@ from memories.api.fields import (
     StrictSerializer,
     StrictText,
     Truth,
+    TruthInQuery,
     UserId,
     Whole,
 )
@@ -32,7 +33,7 @@ _USER_ID = "The tenant's own id of the user."
 class MembersQuery(PageQuery):
     """Filters for the list of members."""
 
-    active = serializers.BooleanField(default=None, allow_null=True, help_text="Only active, or only deactivated ones.")
+    active = TruthInQuery(default=None, allow_null=True, help_text="Only active, or only deactivated ones.")
 
 
 class MemberRequest(StrictSerializer):

@@ -25,9 +25,12 @@ from memories.api.fields import (
     Share,
     StrictSerializer,
     StrictText,
+    TextInQuery,
     Truth,
+    TruthInQuery,
     WebAddress,
     Whole,
+    WholeInQuery,
     Words,
 )
 from memories.constants import (
@@ -195,14 +198,14 @@ class MemoriesQuery(PageQuery):
 
     kind = MemoryKind(default=Kind.SEMANTIC)
     status = Words(Status, default=None, help_text="Default: active,stale.")
-    q = serializers.CharField(default="", allow_blank=True, max_length=200, help_text="Every word must occur.")
-    category = serializers.CharField(
+    q = TextInQuery(default="", allow_blank=True, max_length=200, help_text="Every word must occur.")
+    category = TextInQuery(
         default="", allow_blank=True, max_length=MAX_KEY_CHARACTERS, help_text="Facts and playbooks."
     )
-    key = serializers.CharField(default="", allow_blank=True, max_length=MAX_KEY_CHARACTERS, help_text="Facts.")
+    key = TextInQuery(default="", allow_blank=True, max_length=MAX_KEY_CHARACTERS, help_text="Facts.")
     session = Identifier(default=None, help_text="Episodes.")
     as_of = Moment(default=None, help_text="Those believed at this time, whatever became of them.")
-    shared = serializers.BooleanField(default=False, help_text="Also those that the tenant, or everybody, shares.")
+    shared = TruthInQuery(default=False, help_text="Also those that the tenant, or everybody, shares.")
     filters = FiltersQuery()
     app = AppName()
 
@@ -371,9 +374,7 @@ class PinRequest(StrictSerializer):
 class ForgetQuery(CascadeQuery):
     """How far the erasure of one memory extends."""
 
-    sources = serializers.BooleanField(
-        default=False, help_text="Also erase the episodes that this fact was learned from."
-    )
+    sources = TruthInQuery(default=False, help_text="Also erase the episodes that this fact was learned from.")
 
 
 class WriteOutcomeSerializer(serializers.Serializer[Any]):
@@ -406,7 +407,7 @@ class RestoreRequest(StrictSerializer):
 class ReviewQuery(StrictSerializer):
     """Pagination of facts to review."""
 
-    limit = serializers.IntegerField(min_value=1, max_value=MAX_LISTED, default=DEFAULT_LISTED)
+    limit = WholeInQuery(min_value=1, max_value=MAX_LISTED, default=DEFAULT_LISTED)
 
 
 class MemoryReviewResponse(serializers.Serializer[Any]):

@@ -7,7 +7,17 @@ from typing import Any
 
 from rest_framework import serializers
 
-from memories.api.fields import Choice, Identifier, MemoryKind, PageQuery, Several, StrictSerializer, StrictText, Truth
+from memories.api.fields import (
+    Choice,
+    Identifier,
+    MemoryKind,
+    PageQuery,
+    Several,
+    StrictSerializer,
+    StrictText,
+    Truth,
+    TruthInQuery,
+)
 from memories.api.serializers.memories import AnyMemory
 from memories.constants import MAX_MEMORY_CHARACTERS, MAX_TITLE_CHARACTERS
 from memories.models import ProposalState, ReviewDecision, ReviewKind, RunState, Trigger
@@ -67,7 +77,7 @@ class ForgetProposalResponse(ForgetLists):
 class ReviewsQuery(PageQuery):
     """Filters for the list of reviews."""
 
-    decided = serializers.BooleanField(default=False, help_text="Those that were decided, latest first.")
+    decided = TruthInQuery(default=False, help_text="Those that were decided, latest first.")
 
 
 class ReviewResponse(serializers.Serializer[Any]):

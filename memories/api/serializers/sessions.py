@@ -16,8 +16,10 @@ from memories.api.fields import (
     Several,
     StrictSerializer,
     StrictText,
+    TextInQuery,
     Truth,
     Whole,
+    WholeInQuery,
 )
 from memories.api.serializers.recall import RecalledSerializer
 from memories.api.serializers.reviews import ForgetLists
@@ -129,10 +131,10 @@ class TranscriptResponse(SessionResponse):
 class TranscriptQuery(StrictSerializer):
     """Selects the turns of a transcript."""
 
-    last = serializers.IntegerField(
+    last = WholeInQuery(
         min_value=1, max_value=MAX_LISTED_TURNS, default=DEFAULT_LISTED_TURNS, help_text="How many turns."
     )
-    before = serializers.IntegerField(
+    before = WholeInQuery(
         min_value=1, max_value=2_000_000_000, default=None, help_text="The last turns before this one."
     )
 
@@ -280,12 +282,10 @@ class WorkingMemoryRequest(StrictSerializer):
 class EntriesQuery(StrictSerializer):
     """A search among the entries of a session."""
 
-    q = serializers.CharField(
+    q = TextInQuery(
         max_length=MAX_ENTRY_QUERY_CHARACTERS, default="", allow_blank=True, help_text="Words; empty: the latest."
     )
-    limit = serializers.IntegerField(
-        min_value=1, max_value=MAX_LISTED, default=DEFAULT_FOUND, help_text="How many to return."
-    )
+    limit = WholeInQuery(min_value=1, max_value=MAX_LISTED, default=DEFAULT_FOUND, help_text="How many to return.")
 
 
 class FoundSerializer(serializers.Serializer[Any]):

@@ -16,6 +16,7 @@ from memories.api.fields import (
     StrictSerializer,
     StrictText,
     Truth,
+    TruthInQuery,
     WebAddress,
     Words,
 )
@@ -41,7 +42,7 @@ class EventsQuery(PageQuery):
     cursor = FeedCursor(help_text="The `next_cursor` of an answer of the last 30 days.")
     since = Moment(required=False, help_text="The time of the first event; instead of a cursor.")
     types = Words(EventType, required=False, help_text="Only events of these types.")
-    everyone = serializers.BooleanField(
+    everyone = TruthInQuery(
         default=False, help_text="For administrators: of all members. A backend key that names no user reads all."
     )
 

@@ -108,6 +108,21 @@ def test_a_bad_query_is_refused_by_field(ada: Caller, query: str, field: str) ->
     assert (answer.status, list(answer.faults)) == (400, [field])
 
 
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("memories/?limit=101", "must be at most 100."),
+        ("memories/?limit=many", "must be a whole number."),
+        ("memories/?shared=maybe", "must be true or false."),
+        ("memories/?q=" + "x" * 201, "is too long: at most 200 characters are allowed."),
+        ("items/?namespace=a", "is missing."),
+        ("operations/?limit=0", "must be at least 1."),
+    ],
+)
+def test_a_query_is_refused_in_the_words_of_a_body(ada: Caller, query: str, reason: str) -> None:
+    assert list(ada.get(query).faults.values()) == [reason]
+
+
 @posts
 def test_what_is_not_json_is_refused(ada: Caller, path: str, body: Any, settings: Settings) -> None:
     settings.MEMORYHUB_LIMITS = {}  # a long body takes many units
