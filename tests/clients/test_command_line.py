@@ -120,6 +120,7 @@ def test_a_refusal_and_a_server_that_is_away_are_errors(run: Run) -> None:
     assert "401 authentication-failed" in run("list", "--key", "mh_nothing", status=1)
     assert "404 not-found" in run("forget", "5f0c5d0e-6c1b-4a52-9d0e-0d7c0f2f7a11", "--yes", status=1)
     assert "No answer" in run("list", "--url", "http://127.0.0.1:9", status=1)
+    assert "begins with http://" in run("list", "--url", "127.0.0.1:9", status=2)
 
 
 def test_no_text_of_a_memory_steers_the_terminal(run: Run) -> None:

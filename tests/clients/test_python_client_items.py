@@ -52,3 +52,10 @@ def test_the_asynchronous_client_makes_the_same_calls(url: str, person: Person) 
             assert [event.action async for event in memory.items.history(["notes"], "a")] == ["created"]
 
     asyncio.run(use())
+
+
+def test_a_text_is_no_namespace(memory: Client) -> None:
+    with pytest.raises(TypeError, match=r"give \['trips'\]"):
+        memory.items.put("trips", "lisbon", 1)
+    with pytest.raises(TypeError, match=r"give \['trips'\]"):
+        memory.items.get("trips", "lisbon")

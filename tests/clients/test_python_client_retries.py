@@ -155,6 +155,18 @@ def test_nobody_there_is_said_so() -> None:
     assert "Does the server run there?" in str(raised.value) and "s3cret" not in str(raised.value)
 
 
+@pytest.mark.parametrize("client", [Client, AsyncClient])
+@pytest.mark.parametrize(
+    ("address", "token", "told"),
+    [("127.0.0.1:8000", "mh_t", "http://"), ("http://h", "", "empty"), ("http://h", "mh_t\n", "no token")],
+)
+def test_an_address_or_token_that_cannot_be_one_is_refused_at_once(
+    client: type[Client | AsyncClient], address: str, token: str, told: str
+) -> None:
+    with pytest.raises(ValueError, match=told):
+        client(address, token=token)
+
+
 def test_a_page_of_something_else_is_no_answer(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Handler, "body", b"<html>")
     with Client(url, token="t") as memory, pytest.raises(UnexpectedAnswer, match="is it a memoryhub"):

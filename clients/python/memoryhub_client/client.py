@@ -50,6 +50,7 @@ _ETAG = "_etag"
 _TIMEOUT = httpx.Timeout(90.0, connect=5.0)
 # What fits a header of the server; other ids go into the query.
 _FITS_HEADER = re.compile(r"[!-+\--~]+")
+_TOKEN = re.compile(r"[!-~]+")
 # States of an operation that goes on.
 _UNENDED = ("waiting", "running")
 _STILL = "{call.path} has not ended within {call.within} s."
@@ -126,6 +127,10 @@ def _in_query(value: Any) -> Any:
 
 
 def _options(base_url: str, token: str, timeout: float | httpx.Timeout) -> dict[str, Any]:
+    if not base_url.startswith(("http://", "https://")):
+        raise ValueError("The address begins with http:// or https://, as in http://127.0.0.1:8000.")
+    if not _TOKEN.fullmatch(token):
+        raise ValueError("The token is empty or no token: give a backend key (mhb_…) or a member's token (mh_…).")
     root = base_url.rstrip("/").removesuffix(_PATH)
     headers = {"Authorization": f"Bearer {token}", "User-Agent": f"memoryhub-client/{__version__}"}
     return {"base_url": root + _PATH, "headers": headers, "timeout": timeout}

@@ -36,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit status; errors go to stderr."""
     options = _parser().parse_args(arguments)
     try:
-        with Client(options.url, token=_key(options), user_id=options.user, app=options.app) as memory:
+        with _client(options) as memory:
             options.run(memory, options)
         sys.stdout.flush()
     except MemoryhubError as error:
@@ -114,6 +114,13 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("--source-user", help="of a file with several users: whose entries to take")
     made.add_argument("--dry-run", action="store_true", help="store nothing, and say what would come")
     return parser
+
+
+def _client(options: _Options) -> Client:
+    try:
+        return Client(options.url, token=_key(options), user_id=options.user, app=options.app)
+    except ValueError as error:
+        raise _Mistake(str(error)) from error
 
 
 def _key(options: _Options) -> str:

@@ -29,7 +29,7 @@ class Items(Resource[C]):
         `index`: which texts of the value a search with a query reads: all, none, or those at paths such as
         `stops[*].city`. `if_version`: only over this version, 0 only if there is none; else Conflict.
         """
-        body = {"namespace": list(namespace), "key": key, "value": value}
+        body = {"namespace": _labels(namespace), "key": key, "value": value}
         body["index"] = index if isinstance(index, bool) else list(index)
         given = {"ttl_minutes": ttl_minutes, "if_version": if_version}
         return Call("PUT", "/items/", body=body | {name: each for name, each in given.items() if each is not None})
@@ -95,5 +95,12 @@ class Items(Resource[C]):
         return get("/items/history/", namespace=_path(namespace), key=key, limit=limit)
 
 
+def _labels(namespace: Sequence[str]) -> list[str]:
+    """The labels; a text would be taken for a label of each of its letters."""
+    if isinstance(namespace, str):
+        raise TypeError(f"A namespace is a list of labels: give [{namespace!r}].")
+    return list(namespace)
+
+
 def _path(namespace: Sequence[str]) -> str:
-    return "/".join(quote(label, safe="") for label in namespace)
+    return "/".join(quote(label, safe="") for label in _labels(namespace))
