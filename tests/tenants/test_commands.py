@@ -87,6 +87,11 @@ def test_a_members_token_has_no_scope_of_a_key(membership: Membership) -> None:
         members_token(membership, "--scopes", "members")
 
 
+def test_an_unknown_scope_is_told_those_that_there_are(membership: Membership) -> None:
+    with pytest.raises(CommandError, match=r"choose from .?memory:read"):
+        members_token(membership, "--scopes", "nonsense")
+
+
 def test_a_token_isolates_other_tenants(membership: Membership) -> None:
     elsewhere = make_tenant()
     with pytest.raises(CommandError, match="No single active member"):

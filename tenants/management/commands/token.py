@@ -30,7 +30,7 @@ class Command(BaseCommand):
         actions = parser.add_subparsers(dest="action", required=True)
         create = actions.add_parser("create", help="print a new backend key or, with --user, a member's token")
         create.add_argument("--name", default="command line", help="what it is for")
-        create.add_argument("--scopes", nargs="+", choices=list(Right), help=_SCOPES)
+        create.add_argument("--scopes", nargs="+", choices=Right.values, help=_SCOPES)
         create.add_argument(
             "--days",
             type=int,
