@@ -167,6 +167,6 @@ class KeyHolder:
 def _require(rights: frozenset[Right], right: Right) -> None:
     if right not in rights:
         raise Forbidden(
-            f"This needs the scope `{right.value}`, which the caller does not have. A token or key gets its scopes"
-            " where it is made."
+            f"This needs the scope `{right.value}`, which the caller does not have. Scopes are named when a"
+            " token or key is made, as in `token create --scopes`: use one that has it."
         )

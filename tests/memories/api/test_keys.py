@@ -136,6 +136,12 @@ def test_a_key_without_the_scope_makes_nobody(tenant: Tenant, db: None) -> None:
     assert not tenant.memberships.exists()
 
 
+def test_a_key_without_the_scope_is_told_where_scopes_are_named(key: Caller) -> None:
+    answer = key.get("webhooks/")
+    assert answer.status == 403 and "`events`" in answer.json["detail"]
+    assert "`token create --scopes`" in answer.json["detail"]
+
+
 def test_a_method_that_does_not_exist_makes_nobody(key: Caller, tenant: Tenant) -> None:
     set_policy(SYSTEM, tenant_id=tenant.id, provision_members=True)
     assert [key.send(method, "memories/?user_id=new").status for method in ("PUT", "PATCH")] == [405, 405]
