@@ -386,8 +386,8 @@ def _short(text: str) -> str:
 
 
 def _says(text: str) -> bool:
-    """True if a message states something: it is no question, small talk, undo or denial of what was said before."""
-    back = P["undo"].match(text.strip()) or P["denied"].match(text.strip())
+    """True if a message states something: it is no question, small talk, undo, denial or request to forget."""
+    back = any(P[name].match(text.strip()) for name in ("undo", "denied", "forget"))
     return not (back or QUESTION.search(text) or _short(text))
 
 

@@ -308,6 +308,7 @@ def test_what_was_told_today_is_statements_alone_the_latest_of_many(principal: P
         begin_turn(principal, text=f"Box {number} is in the cellar")
     begin_turn(principal, text="That's wrong.")
     begin_turn(principal, text="Undo that.")
+    begin_turn(principal, text="Forget everything about the cellar.")
     lead, *told = say("What did I tell you today?").splitlines()
     assert lead == "Today you told me, most recently:"
     assert told == [f"- “Box {number} is in the cellar”" for number in range(1, 11)]
