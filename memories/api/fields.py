@@ -143,6 +143,17 @@ class Moment(_Strict, serializers.DateTimeField):
         return moment
 
 
+class PastMoment(Moment):
+    """A time at which something was said or learned. One to come, by a clock that is ahead, counts as now.
+
+    What is learned later would otherwise look older, and never replace it.
+    """
+
+    def to_internal_value(self, value: Any) -> datetime:
+        """Return the time in UTC, now at the latest."""
+        return min(super().to_internal_value(value), timezone.now())
+
+
 class Truth(_Strict, serializers.BooleanField):
     """A boolean: true or false."""
 

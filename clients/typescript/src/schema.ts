@@ -2273,7 +2273,7 @@ export interface components {
             context?: string;
             /**
              * Format: date-time
-             * @description Default: now.
+             * @description Default: now, as for a time to come.
              */
             happened_at?: string;
         };
@@ -2482,7 +2482,7 @@ export interface components {
             valid_to?: string;
             /**
              * Format: date-time
-             * @description Default: now.
+             * @description Default: now, as for a time to come.
              */
             learned_at?: string;
             /** @default [] */
@@ -2995,7 +2995,7 @@ export interface components {
             name?: string;
             /**
              * Format: date-time
-             * @description When it was said. Default: now.
+             * @description When it was said. Default: now, as for a time to come.
              */
             at?: string;
             /** @description Your id of it: it is stored once in its session. */
@@ -3241,7 +3241,7 @@ export interface components {
             supporting_episode_ids?: string[];
             /**
              * Format: date-time
-             * @description Default: now.
+             * @description Default: now, as for a time to come.
              */
             at?: string;
             /** @default  */
@@ -3372,7 +3372,7 @@ export interface components {
             last_failure_at?: string;
             /**
              * Format: date-time
-             * @description Default: now.
+             * @description Default: now, as for a time to come.
              */
             learned_at?: string;
             /** @default user */

@@ -188,7 +188,7 @@ class AddView(Mem0View):
         """Store messages and learn from them, in the background unless `async_mode` is false."""
         asked = self.asked(AddRequest)
         self.called_by(app_of(asked))
-        at = datetime.fromtimestamp(asked["timestamp"], UTC) if "timestamp" in asked else None
+        at = min(datetime.fromtimestamp(asked["timestamp"], UTC), timezone.now()) if "timestamp" in asked else None
         metadata = asked.get("metadata", {}) | ({RUN: asked[RUN]} if asked.get(RUN) else {})
         drafts = messages_of(asked["messages"], at=at, metadata=metadata)
         if not asked["infer"]:

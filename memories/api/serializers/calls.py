@@ -11,7 +11,7 @@ from memories.api.fields import (
     Choice,
     Identifier,
     MemoryKind,
-    Moment,
+    PastMoment,
     Several,
     StrictSerializer,
     StrictText,
@@ -41,7 +41,7 @@ class MessageRequest(StrictSerializer):
         help_text="Who speaks. On a user's message, a name that is not the member's marks the words of somebody else,"
         " from whom nothing is learned about the member.",
     )
-    at = Moment(required=False, help_text="When it was said. Default: now.")
+    at = PastMoment(required=False, help_text="When it was said. Default: now, as for a time to come.")
     id = StrictText(limit=MAX_EXTERNAL_ID, required=False, help_text="Your id of it: it is stored once in its session.")
 
 

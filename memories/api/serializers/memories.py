@@ -20,6 +20,7 @@ from memories.api.fields import (
     Metadata,
     Moment,
     PageQuery,
+    PastMoment,
     Sensitivity,
     Several,
     Share,
@@ -235,7 +236,7 @@ class EpisodeRequest(NewMemory):
         limit=100, allow_blank=True, default="", help_text="Who said it, if it was not the owner. Default: the owner."
     )
     context = StrictText(limit=MAX_MESSAGE_CHARACTERS, allow_blank=True, default="")  # type: ignore[assignment]  # declared fields leave the class
-    happened_at = Moment(default=None, help_text="Default: now.")
+    happened_at = PastMoment(default=None, help_text="Default: now, as for a time to come.")
 
 
 class FactRequest(NewMemory):
@@ -251,7 +252,7 @@ class FactRequest(NewMemory):
     confidence = Share(default=None, help_text="Default: by source.")
     valid_from = Moment(default=None)
     valid_to = Moment(default=None)
-    learned_at = Moment(default=None, help_text="Default: now.")
+    learned_at = PastMoment(default=None, help_text="Default: now, as for a time to come.")
     supporting_episode_ids = Several(Identifier(), limit=MAX_LINKS, default=())
     supersedes_ids = Several(Identifier(), limit=MAX_LINKS, default=())
     contradiction = Choice(Contradiction, default=Contradiction.NATURAL)
@@ -277,7 +278,7 @@ class PlaybookRequest(NewMemory):
     failure_count = Whole(min_value=0, max_value=1_000_000, default=0)
     last_success_at = Moment(default=None)
     last_failure_at = Moment(default=None)
-    learned_at = Moment(default=None, help_text="Default: now.")
+    learned_at = PastMoment(default=None, help_text="Default: now, as for a time to come.")
     scope = Choice(Scope, default=Scope.USER)
     task = StrictText(limit=64, allow_blank=True, default="", help_text="With scope task only.")
     reason = StrictText(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")
@@ -426,5 +427,5 @@ class OutcomeRequest(StrictSerializer):
     supporting_episode_ids = Several(
         Identifier(), limit=MAX_LINKS, default=(), help_text="The words that say so; an episode counts once."
     )
-    at = Moment(default=None, help_text="Default: now.")
+    at = PastMoment(default=None, help_text="Default: now, as for a time to come.")
     reason = StrictText(limit=MAX_TITLE_CHARACTERS, allow_blank=True, default="")

@@ -57,6 +57,13 @@ def test_learning_now_answers_with_what_was_learned(ada: Caller) -> None:
     assert facts_of(ada) == {"Lives in Edinburgh"}
 
 
+def test_a_clock_that_is_ahead_does_not_keep_later_words_from_counting(ada: Caller) -> None:
+    (early,) = says(HOME)["messages"]
+    ada.post("messages/", {"messages": [early | {"at": "2099-01-01T00:00:00Z"}], "session": "s", "learn": "now"})
+    ada.post("messages/", says(MOVED, session="s", learn="now"))
+    assert facts_of(ada) == {"Lives in Edinburgh"}
+
+
 def test_messages_with_learning_off_are_recalled_but_not_learned_from(ada: Caller) -> None:
     answer = ada.post("messages/", says(HOME, learn="off"))
     assert answer.status == 201 and answer.json["operation"] is None
