@@ -268,7 +268,7 @@ def _detail(said: Mapping[str, Any]) -> str:
     for side in (said.get("after"), said.get("before")):
         for name in ("page", "contradiction"):
             if isinstance(side, dict) and isinstance(side.get(name), str):
-                return str(_DETAILS.get(side[name], side[name]))
+                return str(_DETAILS.get(side[name]) or _(side[name]))
     return ""
 
 

@@ -131,6 +131,12 @@ def test_the_page_of_a_report_tells_what_broke_in_its_language(auditor: Client, 
     assert "das Ereignis wurde geändert" in words(auditor.get(made["Location"], headers={"accept-language": "de"}))
 
 
+def test_the_page_of_a_report_names_what_staff_opened_in_its_language(auditor: Client, support: Client, at: At) -> None:
+    assert support.get(at("inspector")).status_code == 200
+    made = auditor.post(REPORTS, TODAY)
+    assert "(Gedächtnis)" in words(auditor.get(made["Location"], headers={"accept-language": "de"}))
+
+
 def test_the_next_report_and_the_list_begin_where_the_last_ended(auditor: Client, principal: Principal) -> None:
     address = reverse("admin:tenants_auditevent_changelist")
     assert "No report of this organisation" in words(auditor.get(address, {"since": "last-audit"}))
