@@ -18,6 +18,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from rest_framework import exceptions
 from rest_framework.exceptions import APIException, ParseError
 from rest_framework.parsers import BaseParser
+from rest_framework.permissions import SAFE_METHODS
 
 from memories.api.etags import PreconditionFailed
 from memories.errors import (
@@ -144,8 +145,9 @@ def problem_in(error: Exception, context: Mapping[str, Any]) -> ApiProblem:
 
 
 def _stores(context: Mapping[str, Any]) -> bool:
-    """Whether the call stores something, by the rights that it needs."""
-    return Right.WRITE in context["view"].rights.get(context["request"].method, ())
+    """Whether the call stores something: not if it needs no right but to read."""
+    method = context["request"].method
+    return method not in SAFE_METHODS and bool({*context["view"].rights.get(method, ())} - {Right.READ})
 
 
 def respond(request: HttpRequest, problem: ApiProblem) -> HttpResponse:

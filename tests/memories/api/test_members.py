@@ -38,6 +38,10 @@ def test_making_a_member_again_changes_nothing(key: Caller, tenant: Tenant) -> N
     assert tenant.memberships.count() == 1
 
 
+def test_bad_input_says_that_nothing_was_stored(key: Caller) -> None:
+    assert key.post("members/", {"user_id": ""}).json["detail"].startswith("Nothing was stored: user_id ")
+
+
 def test_members_are_listed_by_pages(key: Caller, tenant: Tenant, elsewhere: Membership) -> None:
     for name in ("a", "b", "c"):
         provision_end_user(tenant.id, name)
