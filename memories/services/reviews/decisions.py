@@ -30,6 +30,7 @@ from memories.errors import Conflict, InvalidInput
 from memories.hygiene.text import clean_text, content_hash
 from memories.models import CaseState, Fact, Playbook, ReviewDecision, ReviewItem, ReviewKind
 from memories.selectors.reviews import UNANSWERED, is_decidable, review_to_decide
+from memories.services.contradictions.settling import resolve
 from memories.services.facts.closing import Supersedable, close, record_ended, same_wording
 from memories.services.facts.drafts import FactDraft, draft_of
 from memories.services.facts.remember import write_fact
@@ -257,7 +258,7 @@ class _Deciding:
         pair, wording = self._pair(), self.words["text"]
         if any(same_wording(row.text, wording.text) for row in pair):
             raise InvalidInput(wording.field, _("says the same as one of the two; keep that one instead."))
-        return {"steps": [self._write(pair, wording)]}
+        return {"steps": [self._write(pair, wording, settles=True)]}
 
     def _edit(self) -> dict[str, Any]:
         """Replace the text of one or both facts, which then both hold. Raises InvalidInput if neither text is new."""
@@ -292,7 +293,7 @@ class _Deciding:
         """Replace the facts by the proposed text; without one, the fact is no longer true."""
         rows, wording = self._facts(), self.words.get("text")
         if wording is not None:
-            return {"steps": [self._write(rows, wording)]}
+            return {"steps": [self._write(rows, wording, settles=True)]}
         at = max(timezone.now(), rows[0].learned_at)
         record_ended(
             self.w, close(rows, at=at, valid_to=at, contradiction=self._contradiction), None, reason=self.reason
@@ -319,9 +320,10 @@ class _Deciding:
             raise Conflict(_(NOTHING_TO_DECIDE))
         return self.item.first, self.item.second
 
-    def _write(self, rows: Sequence[Fact], wording: Wording) -> dict[str, Any]:
+    def _write(self, rows: Sequence[Fact], wording: Wording, *, settles: bool = False) -> dict[str, Any]:
         """Store the text in place of these rows, with the union of their support.
 
+        With `settles`, it then ends or questions other facts that it contradicts, as what a member says does.
         A member's own text gets the confidence of user statements; text from staff takes source and confidence from the
         surest of the replaced facts.
         """
@@ -347,8 +349,11 @@ class _Deciding:
             pinned=any(row.pinned for row in rows),
             sensitivity=wording.marks,
         )
-        __, outcome = write_fact(self.w, draft)
-        return _step(outcome.superseded_ids, outcome.memory_id, wrote=outcome.result is not WriteResult.MERGED)
+        fact, outcome = write_fact(self.w, draft)
+        wrote = outcome.result is not WriteResult.MERGED
+        # What staff worded may be less sure than a rival, which would end it.
+        settled = resolve(self.w, fact).superseded if settles and wrote and fact and not by_staff else ()
+        return _step((*outcome.superseded_ids, *settled), outcome.memory_id, wrote=wrote)
 
     def _confirm(self, rows: Sequence[Fact]) -> dict[str, dict[str, str | None]]:
         """Confirm facts; return their earlier status and dates by id."""

@@ -117,6 +117,19 @@ def test_a_correction_changes_nothing_until_the_member_accepts(
     assert current(principal) == [text] * bool(text)
 
 
+def test_an_accepted_correction_is_held_against_other_facts_until_it_is_undone(
+    support: Principal, principal: Principal, case: SupportCase
+) -> None:
+    fact, rival = (say(principal, f"Saddle height is {size} cm") for size in (74, 71))
+    item = propose_correction(support, case.pk, fact_id=fact.pk, text="Saddle height is 75 cm")
+    answer(principal, item, "accept")
+    asked = ReviewItem.objects.get(kind="contradiction", decision="open")
+    assert {row.text for row in (asked.first, asked.second) if row} == {rival.text, "Saddle height is 75 cm"}
+    undo_decision(principal, item_id=item.pk)
+    assert current(principal) == [rival.text, fact.text]
+    assert not ReviewItem.objects.filter(pk=asked.pk, decision="open").exists()
+
+
 def test_a_merge_replaces_both_facts(support: Principal, principal: Principal, case: SupportCase) -> None:
     first, second = say(principal, "Has a dog"), say(principal, "Has a dog called Pip")
     item = propose_correction(support, case.pk, fact_id=first.pk, second_id=second.pk, text="Has one dog, Pip")
