@@ -21,7 +21,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from memories.errors import InvalidInput
 from memories.models import Fact
-from memories.presenting.lines import in_utc
+from memories.presenting.lines import in_utc, state_word
 from memories.presenting.pdf import report_pdf
 from memories.selectors.audit_report import report_of
 from memories.selectors.history.superseded import (
@@ -165,11 +165,18 @@ def _lines(states: tuple[EndedState, ...], names: Mapping[str, str]) -> Iterator
             "state": each,
             "what": key or (_("a fact") if each.kind is Kind.SEMANTIC else _("a how-to")),
             "whose": names.get(str(each.owner_id)) if each.owner_id else _("shared"),
-            "how": action_words(each.event.action).partition(" ")[2] if each.event else "",
+            "how": _outcome(each),
             "url": history_url(each.kind, each.memory_id) if each.row else "",
             "event_url": reverse("admin:tenants_auditevent_change", args=[each.event.pk]) if each.event else "",
             "why": why,
         }
+
+
+def _outcome(state: EndedState) -> str:
+    """How a state ended, in the words of its history; of one that is gone, in those of its event."""
+    if state.row and state.row.superseded_at:
+        return state_word(state.row)
+    return action_words(state.event.action).partition(" ")[2] if state.event else ""
 
 
 class AuditReports(AuditPage):

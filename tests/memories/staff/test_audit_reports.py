@@ -16,6 +16,7 @@ from memories.models import Fact
 from memories.selectors.history.superseded import Difference, compare_superseded
 from memories.services.erasure.forget import forget
 from memories.services.facts.supersede import supersede
+from memories.services.facts.undo import retract
 from memories.types import Kind
 from tenants.audit.moments import read_moment
 from tenants.models import AuditEvent, ChainCheck, Checked, Membership
@@ -86,6 +87,13 @@ def test_the_comparison_shows_no_words_and_leads_to_both_lists(auditor: Client, 
     assert "home of hull" in words(answer) and "Lives in" not in words(answer)
     for _, url in [*answer.context["log_urls"], *answer.context["history_urls"]]:
         assert len(auditor.get(url).context["lines"]) == ("procedural" not in url)
+
+
+def test_an_end_is_called_what_its_history_calls_it(auditor: Client, principal: Principal) -> None:
+    moved(principal)
+    retract(principal, kind=Kind.SEMANTIC, memory_ids=[say(principal, "Plays the cello").pk])
+    outcomes = {line["how"] for line in auditor.get(SUPERSEDED, TODAY).context["lines"]}
+    assert outcomes == {"replaced", "never true"}
 
 
 @pytest.mark.parametrize("asked", [{"since": "3/4/2026"}, {"since": "soon"}, {"since": "2026-03-02"}])
