@@ -269,10 +269,11 @@ class AdmittedRequest(HttpRequest):
 
 
 class AdmissionMiddleware:
-    """Frees what a view held for its request (a share of the threads, the place of a turn) once the response ends.
+    """Frees what a view held for its request (a share of the threads, the place of a turn) once the answer is there.
 
-    A stream's response ends when the server closes it, also after the reader has left. The answer to a sender who does
-    not wait after a refusal gets `answer_after`, the seconds for which the web worker keeps it.
+    So whoever has read an answer may ask again at once. A stream frees it when the server closes it, also after the
+    reader has left. The answer to a sender who does not wait after a refusal gets `answer_after`, the seconds for which
+    the web worker keeps it.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
@@ -289,7 +290,10 @@ class AdmissionMiddleware:
             raise
         for name, value in admitted.limit_headers.items():
             response.headers.setdefault(name, value)
-        response._resource_closers.append(admitted.held.close)  # type: ignore[attr-defined]  # Django's own, see above
+        if response.streaming:
+            response._resource_closers.append(admitted.held.close)  # type: ignore[attr-defined]  # Django's own, see above
+        else:
+            admitted.held.close()
         if response.status_code == HTTPStatus.TOO_MANY_REQUESTS and admitted.sender:
             wait = float(response.headers.get("Retry-After", "1"))
             response.answer_after = limits.backoff.seconds(admitted.sender, wait)  # type: ignore[attr-defined]  # see above

@@ -11,11 +11,15 @@ from uuid import uuid4
 
 import pytest
 from django.db import connection, connections
+from django.http import HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.test import RequestFactory
 from pytest_django import Settings
 
 from memoryhub import limit_store, limits
 from memoryhub.limit_store import FileStore, LimitStore, StoreUnavailable
 from memoryhub.limits import BACKOFF_SECONDS, WAITED_SECONDS, Backoff, FairShare, Place, Quota
+from memoryhub.middleware import AdmissionMiddleware
 
 pytestmark = pytest.mark.django_db
 DAY = 24 * 60 * 60
@@ -207,3 +211,17 @@ def test_a_tenant_uses_half_of_the_threads_at_most() -> None:
     assert share.enter(theirs)
     share.leave(ours)
     assert share.enter(ours)
+
+
+@pytest.mark.parametrize("answer", [HttpResponse("all"), StreamingHttpResponse(["in pieces"])])
+def test_an_answer_frees_what_its_request_held_and_a_stream_once_it_is_closed(answer: HttpResponseBase) -> None:
+    freed: list[str] = []
+
+    def view(request: Any) -> HttpResponseBase:
+        request.held.callback(freed.append, "place")
+        return answer
+
+    AdmissionMiddleware(view)(RequestFactory().get("/"))
+    assert bool(freed) != answer.streaming
+    answer.close()
+    assert freed == ["place"]
