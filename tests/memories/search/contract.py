@@ -354,10 +354,12 @@ class PlaneContract(ABC):
         old = {"status": Status.SUPERSEDED, "version": 3, "archived": True} if archived else {}
         plane.upsert([document(own(ada), text, **old) for text in (BRISTOL, "A harbour cruise", "Bristol, again")])
         asked = question("harbour in Bristol", include_superseded=True)
-        before = {hit.id: hit for hit in plane.candidates(ada, asked).hits}
+        before = {hit.id: (hit.lexical, hit.dense) for hit in plane.candidates(ada, asked).hits}
         for stranger in (somebody(ada.tenant_id), somebody()):
             plane.rebuild(own(stranger), [document(own(stranger), BRISTOL, **old) for _ in range(50)])
-        assert {hit.id: hit for hit in plane.candidates(ada, asked).hits} == before
+        after = {hit.id: (hit.lexical, hit.dense) for hit in plane.candidates(ada, asked).hits}
+        # Not to the last bit: Elasticsearch compares vectors in groups, whose sums round otherwise.
+        assert after == {id_: pytest.approx(scores, rel=1e-6) for id_, scores in before.items()}
 
     # Parts
 
