@@ -16,8 +16,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from memories.errors import InvalidInput
-from memories.models import CaseState, Fact, ReviewItem, ReviewKind, SupportCase
-from memories.presenting.memory import MemoryView
+from memories.models import CaseState, Fact, Playbook, ReviewItem, ReviewKind, SupportCase
+from memories.presenting.memory import MemoryView, reviewed_rows
 from memories.selectors.cases import CaseView, assignable, get_case, queue, with_members
 from memories.selectors.reviews import open_reviews
 from memories.services.cases import (
@@ -195,12 +195,12 @@ class CasePart:
         """The length limit of a ticket number."""
         return TICKET_CHARACTERS
 
-    @property
-    def reviews(self) -> list[tuple[ReviewItem, str, list[Fact]]]:
+    @cached_property
+    def reviews(self) -> list[tuple[ReviewItem, str, list[Fact | Playbook]]]:
         """The member's open reviews of these facts that staff could decide: question and facts."""
         ids = {fact.pk for fact in self.facts}
         return [
-            (each, _(QUESTIONS[ReviewKind(each.kind)]), list(filter(None, (each.first, each.second))))
+            (each, _(QUESTIONS[ReviewKind(each.kind)]), reviewed_rows(each))
             for each in open_reviews(self._page.principal)
             if each.kind != ReviewKind.CORRECTION and {each.first_id, each.second_id} & ids
         ]
