@@ -128,7 +128,9 @@ def _in_query(value: Any) -> Any:
 
 def _options(base_url: str, token: str, timeout: float | httpx.Timeout) -> dict[str, Any]:
     if not base_url.startswith(("http://", "https://")):
-        raise ValueError("The address begins with http:// or https://, as in http://127.0.0.1:8000.")
+        raise ValueError(
+            f"The address begins with http:// or https://, as in http://127.0.0.1:8000; given was {base_url}."
+        )
     if not _TOKEN.fullmatch(token):
         raise ValueError("The token is empty or no token: give a backend key (mhb_…) or a member's token (mh_…).")
     root = base_url.rstrip("/").removesuffix(_PATH)

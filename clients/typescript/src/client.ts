@@ -30,6 +30,7 @@ const TIMEOUT = 90_000;
 const RETRIES: Retries = { most: 3, first: 500, longest: 8_000, patience: 60_000 };
 // What fits a header of the server; other ids go into the query.
 const FITS_HEADER = /^[!-+\--~]+$/;
+const KEY = /^[!-~]+$/;
 
 /** A client for one key: `new MemoryHub({ url: "https://memory.example.org", key })`. */
 export class MemoryHub {
@@ -57,6 +58,10 @@ export class MemoryHub {
 
   constructor(options: MemoryHubOptions) {
     const { url, key, userId, app } = options;
+    if (!/^https?:\/\/[^/]/.test(url))
+      throw new TypeError(`The address begins with http:// or https://, as in http://127.0.0.1:8000; given was ${url}.`);
+    if (!KEY.test(key ?? ""))
+      throw new TypeError("The key is empty or no key: give a backend key (mhb_…) or a member's token (mh_…).");
     const inHeader = userId !== undefined && FITS_HEADER.test(userId);
     const api = new Transport({
       base: url.replace(/\/+$/, "").replace(/\/api\/v1$/, ""),

@@ -85,6 +85,9 @@ const AGAIN = new Set([429, 503]);
 // The answer to a repeated request while the first one is still carried out.
 const IN_FLIGHT = "request-in-flight";
 
+// Codes of Node for a host that was not reached.
+const UNREACHED = new Set(["ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH", "ENOTFOUND", "EAI_AGAIN"]);
+
 const ETAGS = new WeakMap<object, string>();
 
 /** The version of one thing as it was read by its id, for `ifMatch`. Throws a TypeError for other answers. */
@@ -188,7 +191,7 @@ export class Transport {
 
   #request(method: Method, path: string, contents: Loose, options: CallOptions, accept = "application/json"): Request {
     const ids = contents.path ?? {};
-    const address = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(ids[name as keyof typeof ids]));
+    const address = path.replace(/\{(\w+)\}/g, (_, name: string) => inAddress(name, ids[name as keyof typeof ids]));
     const query = new URLSearchParams();
     for (const [name, value] of Object.entries({ ...this.settings.query, ...contents.query }))
       if (value !== undefined && value !== null) query.set(name, Array.isArray(value) ? value.join(",") : String(value));
@@ -211,7 +214,7 @@ export class Transport {
   /** What `read` makes of the answer. Every request is safe or has an Idempotency-Key, so that each may be repeated. */
   async #answered<T>(request: Request, options: CallOptions, read: Read<T>): Promise<T> {
     for (let attempt = 0; ; attempt++) {
-      const deadline = new Deadline(options.timeout ?? this.settings.timeout, options.signal);
+      const deadline = new Deadline(new URL(request.url).origin, options.timeout ?? this.settings.timeout, options.signal);
       let failure: ApiError | ConnectionFailed;
       try {
         const answer = await deadline.within(this.settings.fetch(request.url, { ...request.init, signal: deadline.signal }));
@@ -247,6 +250,7 @@ class Deadline {
   readonly #stop = () => this.#controller.abort(this.caller?.reason);
 
   constructor(
+    readonly host: string,
     readonly milliseconds: number,
     readonly caller: AbortSignal | undefined,
   ) {
@@ -260,14 +264,14 @@ class Deadline {
 
   /** The value of a part. Rejects with the caller's reason, TimedOut or ConnectionFailed. */
   async within<T>(part: Promise<T>): Promise<T> {
-    const late = new TimedOut(`No answer within ${this.milliseconds} ms.`);
+    const late = new TimedOut(`No answer from ${this.host} within ${this.milliseconds} ms.`);
     const timer = setTimeout(() => this.#controller.abort(late), this.milliseconds);
     try {
       return await part;
     } catch (error) {
       if (this.caller?.aborted) throw this.caller.reason;
       if (this.signal.aborted) throw this.signal.reason;
-      throw new ConnectionFailed(`No answer: ${reason(error)}`, { cause: error });
+      throw new ConnectionFailed(`No answer from ${this.host}: ${reason(error)}`, { cause: error });
     } finally {
       clearTimeout(timer);
     }
@@ -284,10 +288,19 @@ function whole<T>(read: (answer: Response) => Promise<T>): Read<T> {
   return (answer, deadline) => deadline.within(read(answer)).finally(() => deadline.hangUp());
 }
 
-/** Node tells in the cause why a fetch failed. */
+/** Why a fetch failed. Node tells it in the cause, which has no message if a name has several addresses. */
 function reason(error: unknown): string {
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  return cause instanceof Error ? cause.message || cause.name : String(cause);
+  const cause: unknown = error instanceof Error ? (error.cause ?? error) : error;
+  if (!(cause instanceof Error)) return String(cause);
+  const { code, message, name } = cause as Error & { code?: string };
+  const asks = UNREACHED.has(code ?? "") ? ". Does the server run there?" : "";
+  return `${message || code || name}${asks}`;
+}
+
+/** An id as it stands in an address, where an empty one would name a list. */
+function inAddress(name: string, id: unknown): string {
+  if (typeof id !== "string" || id === "") throw new TypeError(`${name} is no id: ${JSON.stringify(id)}.`);
+  return encodeURIComponent(id);
 }
 
 /** Methods about one noun, of one client. */

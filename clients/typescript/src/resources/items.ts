@@ -58,5 +58,7 @@ export class Items extends Resource {
 }
 
 function address(namespace: string[], key: string) {
+  if (!Array.isArray(namespace))
+    throw new TypeError(`A namespace is a list of labels: give [${JSON.stringify(namespace)}], or read(id) by an id.`);
   return { namespace: namespace.map(encodeURIComponent).join("/"), key };
 }
