@@ -8,12 +8,14 @@ import types
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 import pytest
 import yaml
 
 import memoryhub_client.resources
+from memoryhub_client import Client
 from memoryhub_client.calls import Call, Resource, _Method, paged
 from memoryhub_client.types import Event, NewConversation, NewMemory, PolicyChange
 from tests.clients.typescript import PACKAGE, ROOT
@@ -164,3 +166,33 @@ def test_typescript_calls_each_operation() -> None:
     verbs = {"list": "GET", "bytes": "GET", "ask": "POST", "events": "POST", "upload": "POST"}
     reached = {(verbs.get(verb, verb.upper()), path) for verb, path in calls}
     assert sorted(OPERATIONS.keys() - reached) == []
+
+
+def listed(guide: Path) -> dict[str, set[str]]:
+    """The methods in the table of a guide, by their resource; those of the client itself by no name."""
+    rows = re.findall(r"^\| `(?:client|memory)\.?(\w*)` \| (.*?) \|", guide.read_text(), re.MULTILINE)
+    return {name: set(re.findall(r"`(\w+)`", methods)) for name, methods in rows}
+
+
+def public(thing: object) -> set[str]:
+    return {name for name in dir(thing) if not name.startswith("_")}
+
+
+def test_the_guide_to_python_lists_every_method() -> None:
+    with Client("http://127.0.0.1:8000", token="mh_test") as client:
+        ones = {name: getattr(client, name) for name in public(client)}
+    surface = {name: public(each) for name, each in ones.items() if isinstance(each, Resource)}
+    own = ones.keys() - surface.keys() | {"aclose"}
+    assert listed(ROOT / "clients" / "python" / "README.md") == {"": own, **surface}
+
+
+def test_the_guide_to_typescript_lists_every_method() -> None:
+    source = "".join(file.read_text() for file in (PACKAGE / "src").rglob("*.ts") if file.name != "schema.ts")
+    classes = dict(re.findall(r"^export class (\w+)(.*?)^}", source, re.MULTILINE | re.DOTALL))
+    methods = {
+        name: set(re.findall(r"^  (?:async )?(\w+)\(", body, re.MULTILINE)) - {"constructor"}
+        for name, body in classes.items()
+    }
+    resources = re.findall(r"^  readonly (\w+): (\w+);", classes["MemoryHub"], re.MULTILINE)
+    surface = {name: methods[each] for name, each in resources}
+    assert listed(PACKAGE / "README.md") == {"": methods["MemoryHub"], **surface}
