@@ -98,6 +98,25 @@ def test_a_member_s_own_token_exports_everything(run: Run, url: str, person: Per
     assert "403" in run("export", "--all", status=1)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "flag"),
+    [
+        (["list", "--limit", "0"], "--limit must be"),
+        (["context", "x", "--budget", "1"], "--budget must be"),
+        (["remember", "x", "--name", "n" * 101], "--name is too long"),
+        (["recall", "x", "--user", ""], "--user must have"),
+        (["export", "--all"], "--all, export needs the member's own token"),
+    ],
+)
+def test_a_refusal_names_the_flag_instead_of_the_field(run: Run, arguments: list[str], flag: str) -> None:
+    assert flag in run(*arguments, status=1)
+
+
+def test_a_key_for_many_users_needs_one_named(run: Run) -> None:
+    for command in (["recall", "x"], ["remember", "x"], ["list"], ["export"]):
+        assert run(*command, status=1, user=False).startswith("memoryhub-cli: needs --user")
+
+
 @pytest.mark.parametrize("second", ["{", '{"kind": "unknown", "text": "Hello."}', '{"text": "No kind."}'])
 def test_an_import_with_a_wrong_line_stores_nothing(run: Run, second: str) -> None:
     said = run("import", stdin=f'{{"kind": "semantic", "text": "Keeps bees."}}\n{second}\n', status=1)

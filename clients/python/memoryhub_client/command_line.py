@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from memoryhub_client.client import Client
-from memoryhub_client.errors import MemoryhubError
+from memoryhub_client.errors import ApiError, Forbidden, MemoryhubError
 from memoryhub_client.types import ExportFormat
 from memoryhub_client.version import __version__
 
@@ -24,6 +24,17 @@ _URL = "http://127.0.0.1:8000"
 _REFUSED, _USAGE, _INTERRUPTED, _PIPE_CLOSED = 1, 2, 130, 141
 # What an import counts beside new memories by their kind.
 _NUMBERS = ("sessions", "messages", "merged", "known", "forgotten", "masked")
+
+# Flags that have another name than the field of the API, or dashes before it.
+_FLAGS = {
+    "app": "--app",
+    "category": "--category",
+    "key": "--name",
+    "limit": "--limit",
+    "source_user": "--source-user",
+    "token_budget": "--budget",
+    "user_id": "--user",
+}
 
 _Options = argparse.Namespace
 
@@ -39,6 +50,8 @@ def main(arguments: list[str] | None = None) -> int:
         with _client(options) as memory:
             options.run(memory, options)
         sys.stdout.flush()
+    except ApiError as error:
+        return _failed(_REFUSED, _in_flags(error, options))
     except MemoryhubError as error:
         return _failed(_REFUSED, error)
     except (_Mistake, OSError) as error:
@@ -56,7 +69,19 @@ def run() -> None:
     sys.exit(main())
 
 
-def _failed(status: int, error: Exception) -> int:
+def _in_flags(error: ApiError, options: _Options) -> str:
+    """The refusal with the flags of the command in place of the fields of the API."""
+    if options.user is None and any(each.field == "user_id" for each in error.errors):
+        return "needs --user: this key acts for many users, so say whose memory."
+    if isinstance(error, Forbidden) and getattr(options, "all", False):
+        return f"{error} With --all, export needs the member's own token."
+    words = str(error)
+    for each in error.errors:
+        words = words.replace(f"{each.field} {each.reason}", f"{_FLAGS.get(each.field, each.field)} {each.reason}")
+    return words
+
+
+def _failed(status: int, error: Exception | str) -> int:
     sys.stderr.write(f"{_PROGRAM}: {error}\n")
     return status
 
