@@ -47,12 +47,13 @@ class Blocked(MemoriesError):
 class NotFound(MemoriesError):
     """No such memory, session or message for this principal.
 
-    Unknown ids and ids of other owners give the same error.
+    Unknown ids and ids of other owners give the same error. `field` names the argument whose ids hold an unknown one.
     """
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, what: str, field: str = "") -> None:
         super().__init__(f"No such {what}.")
         self.what = what
+        self.field = field
 
 
 Row = TypeVar("Row")

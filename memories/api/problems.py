@@ -184,6 +184,8 @@ def problem_of(error: Exception, *, stores: bool) -> ApiProblem | None:
 
     `stores`: the call would have stored something, so the problem says that nothing was.
     """
+    if isinstance(error, NotFound) and error.field:
+        error = InvalidInput(error.field, f"names an unknown {error.what}.")
     match error:
         case InvalidInput() | InvalidValue():
             return _invalid([(error.field, error.reason)], stores=stores)

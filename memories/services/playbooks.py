@@ -97,7 +97,8 @@ def store_playbook(w: Write, draft: PlaybookDraft, named: Sequence[Supersedable]
         equal = next(iter(alike), None)
         draft = replace(draft, reason=draft.reason or IN_OTHER_WORDS) if equal else draft
     if named is None:
-        named = current_rows(w, Kind.PROCEDURAL, draft.supersedes_ids, shared=draft.scope in SHARED)
+        shared = draft.scope in SHARED
+        named = current_rows(w, Kind.PROCEDURAL, draft.supersedes_ids, shared=shared, field="supersedes_ids")
     replaced = [row for row in named if row != equal]
     require_place(replaced, draft.scope, draft.task)
     draft = replace(draft, memory_id=draft.memory_id or uuid.uuid4())

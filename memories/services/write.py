@@ -77,7 +77,7 @@ def own_episodes(principal: Principal, ids: Collection[UUID]) -> list[Episode]:
     wanted = set(ids)
     episodes = list(Episode.objects.of(principal).filter(pk__in=wanted)) if wanted else []
     if len(episodes) != len(wanted):
-        raise NotFound("supporting episode")
+        raise NotFound("supporting episode", "supporting_episode_ids")
     return episodes
 
 

@@ -40,7 +40,7 @@ def batches(attempt: Attempt) -> None:
     def send(request: ProofRequest) -> Response:
         reply = call(request, token=aim.attacker.token, headers=_SAME_REQUEST)
         results = _answer(reply.text).get("results")
-        refused = isinstance(results, list) and all(each["status"] == _NOT_FOUND for each in results)
+        refused = isinstance(results, list) and all(each["status"] in (_BAD_INPUT, _NOT_FOUND) for each in results)
         return Response(refused, reply.text, f"{reply.status} {reply.text}")
 
     attempt.compare(aim, ProofRequest("POST", f"{API}memories/batch/", {"memories": _BATCH}), send)

@@ -54,12 +54,14 @@ def own_row(w: Write, kind: Kind, memory_id: UUID, *, shared: bool = False) -> S
     return own_rows(w, kind, [memory_id], shared=shared)[0]
 
 
-def current_rows(w: Write, kind: Kind, ids: Sequence[UUID], *, shared: bool = False) -> list[Supersedable]:
+def current_rows(
+    w: Write, kind: Kind, ids: Sequence[UUID], *, shared: bool = False, field: str = ""
+) -> list[Supersedable]:
     """The owner's current rows `ids`; with `shared`, also shared rows that the principal may change.
 
-    Raises NotFound if one is unknown or another owner's, Conflict if one is not current.
+    Raises NotFound, which names `field`, if one is unknown or another owner's, Conflict if one is not current.
     """
-    rows = own_rows(w, kind, ids, shared=shared)
+    rows = own_rows(w, kind, ids, shared=shared, field=field)
     if any(row.status not in CURRENT for row in rows):
         raise Conflict(
             _("This %(value)s was replaced already; look at its history and correct the current one.")
@@ -68,7 +70,7 @@ def current_rows(w: Write, kind: Kind, ids: Sequence[UUID], *, shared: bool = Fa
     return rows
 
 
-def own_rows(w: Write, kind: Kind, ids: Sequence[UUID], *, shared: bool = False) -> list[Supersedable]:
+def own_rows(w: Write, kind: Kind, ids: Sequence[UUID], *, shared: bool = False, field: str = "") -> list[Supersedable]:
     """The rows to change, in the order of `ids`. Shared rows are read under their tenant's lock. Raises NotFound."""
     if not ids:
         return []
@@ -85,7 +87,7 @@ def own_rows(w: Write, kind: Kind, ids: Sequence[UUID], *, shared: bool = False)
         w.lock_tenant()
     rows: dict[UUID, Supersedable] = {row.pk: row for row in wanted}
     if not rows.keys() >= set(ids):
-        raise NotFound("fact" if kind is Kind.SEMANTIC else "playbook")
+        raise NotFound("fact" if kind is Kind.SEMANTIC else "playbook", field)
     return [rows[pk] for pk in dict.fromkeys(ids)]
 
 

@@ -142,6 +142,8 @@ def draft_of(row: Fact | Playbook, *, learned_at: datetime, reason: str, **chang
 
 def checked(draft: AnyDraft, screen: Screen) -> AnyDraft:
     """Validate and screen `draft`; return it as it may be stored. Raises InvalidInput naming the field, Blocked."""
+    if not getattr(draft, "steps", True) and not draft.text:
+        raise InvalidInput("steps", _("is empty: give the steps, or a text."))
     required = {"title": True, "text": not getattr(draft, "steps", ())}
     for name in sorted(draft.TEXTS, key=list(_LIMITS).index):
         clean_text(getattr(draft, name), field=name, limit=_LIMITS[name], required=required.get(name, False))

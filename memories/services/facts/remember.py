@@ -147,7 +147,8 @@ def write_fact(
         equal = alike_fact(own, draft.text, draft.key, not_ids=draft.supersedes_ids)
         draft = replace(draft, reason=draft.reason or IN_OTHER_WORDS) if equal else draft
     if named is None:
-        named = current_rows(w, Kind.SEMANTIC, draft.supersedes_ids, shared=draft.scope in SHARED)
+        shared = draft.scope in SHARED
+        named = current_rows(w, Kind.SEMANTIC, draft.supersedes_ids, shared=shared, field="supersedes_ids")
     if in_their_category and not draft.category:
         described = (row.category for row in (*slot, *named) if row.category)
         draft = replace(draft, category=next(described, ""))

@@ -62,7 +62,7 @@ def test_a_key_that_is_none_is_refused(ada: Caller, key: str) -> None:
 
 def test_a_refused_request_stores_nothing_and_frees_its_key(ada: Caller) -> None:
     assert keyed(ada, "memories/", {"text": ""}).status == 400
-    assert keyed(ada, "memories/", {"text": "x", "supersedes_ids": [str(ada.principal.user_id)]}).status == 404
+    assert keyed(ada, "memories/", {"text": "x", "supersedes_ids": [str(ada.principal.user_id)]}).status == 400
     assert keys() == []
     assert keyed(ada, "memories/", FACT).status == 201
 

@@ -42,12 +42,16 @@ HOW_TO: dict[str, Any] = {"kind": "procedural", "title": "x", "text": "x"}
 
 @dataclass(frozen=True)
 class Probe:
-    """A call that reaches for an owner's memory: `path` may hold the id of `target`, and `body` is made from it."""
+    """A call that reaches for an owner's memory: `path` may hold the id of `target`, and `body` is made from it.
+
+    `status` is the answer to the owner, `refused` to everybody else.
+    """
 
     target: str = ""
     path: str = ""
     body: Callable[[UUID], Any] = lambda _: None
     status: int = 200
+    refused: int = 404
 
     def send(self, caller: Caller, method: str, target: UUID) -> Answer:
         return caller.send(method, self.path.format(id=target), self.body(target))
@@ -105,9 +109,9 @@ BY_ID: dict[tuple[str, str], list[Probe]] = {
     ("pin", "POST"): [Probe("fact", "memories/{id}/pin/", lambda _: {"pinned": True})],
     ("memories", "POST"): [
         Probe("session", "memories/", lambda it: {"kind": "episodic", "text": "x", "session_id": str(it)}, 201),
-        Probe("episode", "memories/", lambda it: {"text": "x", "supporting_episode_ids": [str(it)]}, 201),
-        Probe("fact", "memories/", lambda it: {"text": "x", "supersedes_ids": [str(it)]}, 201),
-        Probe("playbook", "memories/", lambda it: HOW_TO | {"supersedes_ids": [str(it)]}, 201),
+        Probe("episode", "memories/", lambda it: {"text": "x", "supporting_episode_ids": [str(it)]}, 201, 400),
+        Probe("fact", "memories/", lambda it: {"text": "x", "supersedes_ids": [str(it)]}, 201, 400),
+        Probe("playbook", "memories/", lambda it: HOW_TO | {"supersedes_ids": [str(it)]}, 201, 400),
     ],
     ("accept", "POST"): [Probe("playbook", "memories/{id}/accept/", nothing)],
     ("forget-proposals", "POST"): [Probe("fact", "forget-proposals/", lambda it: {"memory_ids": [str(it)]}, 201)],
@@ -266,7 +270,7 @@ def refused_like_unknown(stranger: Caller, life: Life) -> None:
         for probe in probes:
             target = getattr(life, probe.target)
             foreign, unknown = probe.send(stranger, method, target), probe.send(stranger, method, uuid4())
-            assert foreign.status == unknown.status == 404, (name, method, probe)
+            assert foreign.status == unknown.status == probe.refused, (name, method, probe)
             assert foreign.problem == unknown.problem, (name, method, probe)
     assert everything() == before
 
@@ -326,7 +330,8 @@ def test_an_id_in_a_batch_isolates_others(bob: Caller, eve: Caller, life: Life) 
             ids = (life.fact, life.episode, uuid4())
             answer = stranger.post("memories/batch/", {"memories": [{"text": "x", name: [str(each)]} for each in ids]})
             foreign, also_foreign, unknown = answer.json["results"]
-            assert foreign == also_foreign == unknown and unknown["status"] == 404
+            assert foreign == also_foreign == unknown and unknown["status"] == 400
+            assert [each["field"] for each in unknown["problem"]["errors"]] == [name]
     assert Fact.objects.of(bob.principal).count() == Fact.objects.of(eve.principal).count() == 0
 
 

@@ -41,7 +41,7 @@ def test_other_steps_are_another_playbook_unless_they_supersede(principal: Princ
     ("arguments", "field"),
     [
         pytest.param({"title": " ", "steps": ["x"]}, "title", id="no title"),
-        pytest.param({"title": "x"}, "text", id="neither steps nor text"),
+        pytest.param({"title": "x"}, "steps", id="neither steps nor text"),
         pytest.param({"title": "x", "steps": ["a", ""]}, "steps", id="an empty step"),
         pytest.param({"title": "x", "steps": ["a"] * 51}, "steps", id="too many steps"),
         pytest.param({"title": "x", "steps": ["a"], "success_count": -1}, "success_count", id="negative"),
