@@ -44,6 +44,7 @@ def test_an_operation_that_will_end_says_so(ada: Caller, monkeypatch: pytest.Mon
 def test_llms_txt_names_addresses_that_exist(client: Client, ada: Caller) -> None:
     text = client.get("/llms.txt").text
     assert "http://testserver/api/v1/schema" in text and "{{" not in text
+    assert all(each in text for each in ('"learn"', "/memories/batch", "PUT /items", "/events", "`filters`"))
     for method, path in re.findall(r"`(GET|POST) /([\w/-]+)", text):
         assert ada.send(method, path, {} if method == "POST" else None).status in (200, 400), path
 
