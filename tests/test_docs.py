@@ -52,6 +52,14 @@ def test_every_link_between_documents_leads_to_a_file() -> None:
     assert not [f"{document.name}: {link}" for document, link in links if not (document.parent / link).exists()]
 
 
+def test_a_page_that_names_a_place_in_the_admin_leads_to_how_one_gets_in() -> None:
+    texts = {each.name: each.read_text() for each in (ROOT / "docs").glob("*.md")}
+    named = {name for name, text in texts.items() if re.search(r"in the \[?admin\b|\(\[?admin\b", text)}
+    assert named
+    linked = {name for name, text in texts.items() if "sign-in.md#the-admin" in text}
+    assert named - linked == {"development.md"}  # the names of the models there
+
+
 def test_every_variable_that_a_document_names_is_read() -> None:
     read = {field.alias for field in Env.model_fields.values()}
     read |= {name for name, file in OTHER_VARIABLES.items() if name in (ROOT / file).read_text()}
