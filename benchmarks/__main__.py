@@ -36,6 +36,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--memories", type=int, default=10_000, help="memories of the owner (default: %(default)s)")
     parser.add_argument("--queries", type=int, default=300, help="recalls to time (default: %(default)s)")
     parser.add_argument("--clients", type=int, default=16, help="recalls at once (default: %(default)s)")
+    parser.add_argument(
+        "--processes", type=int, default=os.cpu_count(), help="that answer them (default: one for each core)"
+    )
     parser.add_argument("--writes", type=int, default=200, help="writes of each kind to time (default: %(default)s)")
     parser.add_argument("--members", type=int, default=20, help="members on Elasticsearch (default: %(default)s)")
     parser.add_argument("--each", type=int, default=500, help="memories of each member (default: %(default)s)")

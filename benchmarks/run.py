@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from time import perf_counter
 
 import django
 
@@ -17,6 +15,7 @@ from django.core.management import call_command  # noqa: E402 - after the set-up
 from rich.console import Console  # noqa: E402
 from rich.progress import Progress  # noqa: E402
 
+from benchmarks.crowd import crowd  # noqa: E402
 from benchmarks.measures import (  # noqa: E402
     Rate,
     ReadFloor,
@@ -54,13 +53,19 @@ def run(options: Namespace, folder: str) -> None:
         read_floor = ReadFloor(Path(folder), texts)
         questions = [writer.question() for _ in range(options.queries + WARM_UP)]
         rows = recalls("recall", owner, questions, read_floor, progress)
-        rates = [crowd(owner, questions, rows[0], options.clients)]
+        several = sorted({1, options.processes})
+        crowds = [crowd(owner, questions, clients=options.clients, processes=number) for number in several]
+        bare = 1000 / rows[0].floor.p50
+        rates = [
+            Rate(f"recall, {options.clients} clients, processes: {number}", len(questions), found.per_second, bare)
+            for number, found in zip(several, crowds, strict=True)
+        ]
         rows += writes(owner, writer, WriteFloor(Path(folder)), options.writes, progress)
         index(options.writes * 2, progress)
         for _ in range(TAIL):
             remember_fact(owner, text=writer.fact())
         rows += recalls(f"recall, {TAIL} just written", owner, questions, read_floor, progress)
-    report(rows, rates, options)
+    report(rows, rates, [found.resident for found in crowds], options)
 
 
 def recalls(name: str, owner: Principal, questions: list[str], floor: ReadFloor, progress: Progress) -> list[Row]:
@@ -78,17 +83,6 @@ def recalls(name: str, owner: Principal, questions: list[str], floor: ReadFloor,
     )
     bare = times_of(floors[WARM_UP:])
     return [Row(name, times_of(spans[WARM_UP:]), bare), Row("… its recording", times_of(recorded[WARM_UP:]), bare)]
-
-
-def crowd(owner: Principal, questions: list[str], alone: Row, clients: int) -> Rate:
-    """Recalls a second of so many clients at once, on threads of this process; the floor is one client's."""
-    begin = perf_counter()
-    with ThreadPoolExecutor(clients) as pool:
-        for _ in pool.map(lambda text: recall(owner, text), questions):
-            pass
-    seconds = perf_counter() - begin
-    recording.flush()
-    return Rate(f"recall, {clients} clients", len(questions), len(questions) / seconds, 1000 / alone.floor.p50)
 
 
 def writes(owner: Principal, writer: Writer, floor: WriteFloor, count: int, progress: Progress) -> list[Row]:
@@ -119,8 +113,8 @@ def beside(
     return Row(name, times_of(spans), times_of(floors))
 
 
-def report(rows: list[Row], rates: list[Rate], options: Namespace) -> None:
-    """Print a table or JSON."""
+def report(rows: list[Row], rates: list[Rate], answering: list[float], options: Namespace) -> None:
+    """Print a table or JSON; `answering`: MB of a process that answers recalls, with all clients or with its share."""
     now, peak = resident_megabytes()
     console = Console()
     if options.json:
@@ -129,6 +123,7 @@ def report(rows: list[Row], rates: list[Rate], options: Namespace) -> None:
             "memories": options.memories,
             "rows": as_json(rows),
             "per_second": a_second,
+            "answering_mb": answering,
             "rss_mb": now,
             "peak_mb": peak,
         }
@@ -136,4 +131,6 @@ def report(rows: list[Row], rates: list[Rate], options: Namespace) -> None:
         return
     console.print(table_of(f"{options.memories:,} memories of one owner, embedded; milliseconds", rows))
     console.print(rates_of("Throughput", rates))
-    console.print(f"Resident memory: {now:.0f} MB, at most {peak:.0f} MB.")
+    each = ", ".join(f"{megabytes:.0f}" for megabytes in answering)
+    console.print(f"Resident memory of a process that answers recalls, with all clients or with its share: {each} MB.")
+    console.print(f"Of this one, which fills, writes and indexes as well: {now:.0f} MB, at most {peak:.0f} MB.")
