@@ -46,7 +46,7 @@ def describe(
     candidates say.
     """
     rows = [pool.rows[index] for index in chosen.tolist()]
-    kinds = np.array([row.kind for row in pool.rows])
+    kinds = pool.kinds
     beside = _beside(pool, cosines)
     in_session = np.bincount(pool.session)
     best_of_session = np.full(len(in_session), -1.0, np.float32)

@@ -43,12 +43,6 @@ class Texts:
     def __len__(self) -> int:
         return len(self.starts)
 
-    def any_of(self, wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """For each text, tell whether it contains a piece marked in `wanted`, which is indexed by piece id."""
-        holding = np.zeros(len(self), np.bool_)
-        holding[np.searchsorted(self.starts, np.flatnonzero(wanted[self.pieces]), side="right") - 1] = True
-        return holding
-
 
 @dataclass(frozen=True, slots=True)
 class Coverage:

@@ -37,13 +37,13 @@ from django.db.models import (
     When,
 )
 from django.db.models.expressions import Combinable
-from django.db.models.functions import Cast, JSONObject
+from django.db.models.functions import Cast, JSONObject, Left
 
 from memories.models import MEMORY_MODELS, CatalogEntry, Episode, Fact, Item, Playbook
 from memories.models.base import MemoryQuerySet
 from memories.models.filtering import filter_of
 from memories.recall.adjust import NEIGHBOURS, WINDOW_AROUND
-from memories.recall.pool import CandidateRow, Pool, Turn, assemble, hex_of, moment_of, surround
+from memories.recall.pool import CandidateRow, Pool, Turn, assemble, hex_of, surround
 from memories.recall.request import Request
 from memories.types import Kind, Recalled, Scope, Status, Turns
 from memoryhub.db.compiled_query import CompiledSql, Prepared
@@ -232,9 +232,9 @@ def _vector(request: Request) -> Case:
 
 def _row(stored: Sequence[Any]) -> CandidateRow:
     kind, pieces, id_, vector, status, *times, use_count, successes, failures = stored
-    since, learned_at, last_used_at, review_after, last_success_at, until = map(moment_of, times)
+    since, learned_at, last_used_at, review_after, last_success_at, until = times
     return CandidateRow(
-        Kind(kind),
+        _KINDS[kind],
         hex_of(id_),
         pieces or b"",
         vector,
@@ -251,9 +251,12 @@ def _row(stored: Sequence[Any]) -> CandidateRow:
     )
 
 
-def _text(column: str) -> Cast:
-    """Select a time as text, because drivers would parse every value although few are read."""
-    return Cast(column, CharField())
+def _text(column: str) -> Left:
+    """Select a time as `Moment`; without the fraction and the offset, which is zero."""
+    return Left(Cast(column, CharField()), len("YYYY-MM-DD HH:MM:SS"))
+
+
+_KINDS: Mapping[str, Kind] = {kind.value: kind for kind in Kind}
 
 
 def _kind(kind: Kind) -> Cast:

@@ -7,9 +7,11 @@ from the turns that a search plane holds as arrays; both give the same for the s
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import repeat
+from operator import itemgetter
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -25,7 +27,6 @@ Integers = NDArray[np.intp]
 Moment = str | None
 
 SECONDS_PER_DAY = 86_400.0
-_MOMENT_CHARACTERS = 19
 
 
 class CandidateRow(NamedTuple):
@@ -54,12 +55,14 @@ class CandidateRow(NamedTuple):
     superseded: bool = False
 
 
+_KIND = itemgetter(0)
+
 # An episode as loaded, as a plain tuple for speed: session, sequence, pieces; then id, vector, status, speaker and time
 # for candidates, all None for mere neighbours. Ids are hex or UUIDs, depending on the driver.
 Turn = tuple[Any, int, bytes | None, Any, bytes | None, str | None, str | None, str | None]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Pool:
     """Candidates and texts; see the module docstring.
 
@@ -76,6 +79,11 @@ class Pool:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @functools.cached_property
+    def kinds(self) -> NDArray[np.object_]:
+        """The kind of each candidate."""
+        return np.fromiter(map(_KIND, self.rows), np.object_, len(self.rows))
 
     def only(self, kept: NDArray[np.bool_]) -> Pool:
         """Return the pool of the candidates that `kept` marks, with all texts."""
@@ -161,11 +169,10 @@ def surround(
     _, session = np.unique(places[chosen] // SESSION_STRIDE, return_inverse=True)
     known_rows, late_rows = _parted(numbers[chosen], of_known)
     known_texts, late_texts = _parted(numbers[used], of_known)
-    pieces = known.pieces
     return Pool(
         rows=[*_known_rows(known, known_rows), *(_episode(late[place]) for place in late_rows.tolist()), *alone],
         pieces=[
-            *[pieces[number] for number in known_texts.tolist()],
+            *map(known.pieces.__getitem__, known_texts.tolist()),
             *(late[place][2] or b"" for place in late_texts.tolist()),
             *(row.pieces for row in alone),
         ],
@@ -193,11 +200,10 @@ def _parted(numbers: Integers, of_known: int) -> tuple[Integers, Integers]:
 
 def _known_rows(known: Turns, numbers: Integers) -> Iterable[CandidateRow]:
     wanted = numbers.tolist()
-    ids, pieces, moments, speakers = (
-        [column[number] for number in wanted] for column in (known.ids, known.pieces, known.moments, known.speakers)
-    )
+    columns = (known.ids, known.pieces, known.moments, known.moments, known.speakers)
+    ids, pieces, since, aged_from, speakers = (map(column.__getitem__, wanted) for column in columns)
     stale = known.stale[numbers].tolist()
-    first = (repeat(Kind.EPISODIC), ids, pieces, repeat(None), stale, moments, moments, speakers)
+    first = (repeat(Kind.EPISODIC), ids, pieces, repeat(None), stale, since, aged_from, speakers)
     others = (repeat(CandidateRow._field_defaults[name]) for name in CandidateRow._fields[len(first) :])
     return map(CandidateRow._make, zip(*first, *others, strict=False))
 
@@ -214,19 +220,13 @@ def hex_of(id_: str | UUID) -> str:
     return id_ if isinstance(id_, str) else id_.hex
 
 
-def moment_of(stored: str | None) -> Moment:
-    """Cut a stored time after the seconds; the rest is a fraction, or an offset of zero."""
-    return stored[:_MOMENT_CHARACTERS] if stored else None
-
-
 def stamps(moments: Iterable[Moment]) -> NDArray[np.datetime64]:
     """Return moments in seconds, NaT where unknown."""
     return np.array([moment or "NaT" for moment in moments], "datetime64[s]")
 
 
 def _episode(turn: Turn) -> CandidateRow:
-    _, _, pieces, id_, vector, status, speaker, happened_at = turn
-    moment = moment_of(happened_at)
+    _, _, pieces, id_, vector, status, speaker, moment = turn
     return CandidateRow(
         Kind.EPISODIC, hex_of(id_), pieces or b"", vector, status == Status.STALE, moment, moment, speaker or ""
     )

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memories.embedding.base import TokenVectors
-from memories.recall import adjust
+from memories.recall import adjust, words_en
 from memories.recall.adjust import RECIPE, RRF_K, YEAR_SHARE
 from memories.recall.codes import holds, share_held, spellings
 from memories.recall.features import describe
@@ -28,11 +28,9 @@ from memories.recall.pool import SECONDS_PER_DAY, Moment, Pool, stamps
 from memories.recall.query import Query
 from memories.recall.ranker import READ, gains
 from memories.recall.slot_words import GENERAL, keys_by_word
-from memories.recall.words_en import FIRST_PERSON, QUESTION_WORDS, SMALL_TALK, TIME_WORDS
 from memories.types import Kind
 
 Floats = NDArray[np.float32]
-Flags = NDArray[np.bool_]
 
 
 def reciprocal_rank(listings: Mapping[str, Floats], k: int = RRF_K) -> Floats:
@@ -47,35 +45,54 @@ def reciprocal_rank(listings: Mapping[str, Floats], k: int = RRF_K) -> Floats:
     return shares
 
 
-@dataclass(frozen=True, slots=True)
-class Markers:
-    """For each piece id, whether it marks a question, begins one, or marks the first person, a time, or a number.
-
-    `small_talk` marks the words that greet, thank or agree, and punctuation; `statement` ends a sentence that states.
-    """
-
-    question: Flags
-    question_word: Flags
-    first_person: Flags
-    time: Flags
-    number: Flags
-    small_talk: Flags
-    statement: Flags
+# What a piece may mark, a bit each: a question, a word that begins one, the first person, a time, a number, small talk
+# (it greets, thanks or agrees, or is punctuation), the end of a statement.
+QUESTION, QUESTION_WORD, FIRST_PERSON, TIME, NUMBER, IDLE, STATEMENT = (1 << bit for bit in range(7))
 
 
 @functools.cache
-def markers(vectors: TokenVectors) -> Markers:
-    """Return the markers for the vocabulary of these vectors. Cached."""
-    size = len(vectors.weights)
-
-    def flags(pieces: Iterable[str]) -> Flags:
-        marked = np.zeros(size, np.bool_)
-        marked[[found for piece in pieces if (found := vectors.id_of(piece)) is not None]] = True
-        return marked
-
+def marks_of(vectors: TokenVectors) -> NDArray[np.uint8]:
+    """Return for each piece id of these vectors the bits of what it marks. Cached."""
     numbers = (f"{mark}{number}" for number in range(_NUMBERS) for mark in ("", "##", "0", "##0"))
-    listed = (["?"], QUESTION_WORDS, FIRST_PERSON, TIME_WORDS, numbers, SMALL_TALK | _PUNCTUATION, [".", "!"])
-    return Markers(*map(flags, listed))
+    marking: dict[int, Iterable[str]] = {
+        QUESTION: ["?"],
+        QUESTION_WORD: words_en.QUESTION_WORDS,
+        FIRST_PERSON: words_en.FIRST_PERSON,
+        TIME: words_en.TIME_WORDS,
+        NUMBER: numbers,
+        IDLE: words_en.SMALL_TALK | _PUNCTUATION,
+        STATEMENT: [".", "!"],
+    }
+    marks = np.zeros(len(vectors.weights), np.uint8)
+    for bit, pieces in marking.items():
+        marks[[found for piece in pieces if (found := vectors.id_of(piece)) is not None]] |= bit
+    return marks
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What the texts mark: each of their pieces, and for each text all of its pieces, the first and the last."""
+
+    pieces: NDArray[np.uint8]
+    any: NDArray[np.uint8]
+    first: NDArray[np.uint8]
+    last: NDArray[np.uint8]
+    lengths: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, texts: Texts, vectors: TokenVectors) -> Marks:
+        """Look up the marks of all texts."""
+        pieces = marks_of(vectors)[texts.pieces]  # type: ignore[arg-type]  # a class that follows a Protocol is hashable
+        ends = np.append(texts.starts[1:], len(pieces))
+        if not len(texts):
+            return cls(pieces, pieces, pieces, pieces, ends[:0])
+        return cls(
+            pieces,
+            np.bitwise_or.reduceat(pieces, texts.starts),
+            pieces[texts.starts],
+            pieces[ends - 1],
+            ends - texts.starts,
+        )
 
 
 @functools.lru_cache(maxsize=1024)
@@ -165,14 +182,14 @@ def score(
     texts = pack(pool.pieces)
     of_terms = [vectors.piece_ids(term) for term in query.terms]
     covered = _covered(pool, query, texts, vectors, of_terms)
-    marks = markers(vectors)  # type: ignore[arg-type]  # a class that follows a Protocol is hashable
+    marks = Marks.of(texts, vectors)
     signs = _signs(pool, query, texts, vectors, marks, cosines, covered)
-    parts = contributions(pool, query, texts, marks, cosines, covered, signs)
+    parts = contributions(pool, query, marks, cosines, covered, signs)
     read = None
     if fusion is Fusion.SUM:
         fused = np.asarray(np.stack(list(parts.values())).sum(axis=0), np.float32)
         if candidates is not None and len(pool):
-            chosen, features = _features(pool, query, texts, marks, candidates, cosines, covered, fused, parts, signs)
+            chosen, features = _features(pool, query, marks, candidates, cosines, covered, fused, parts, signs)
             rows, places = [pool.rows[index] for index in chosen], pool.own[chosen].tolist()
             own = pack([pool.pieces[place] for place in places])
             features["literal"] = share_held(own, [[pieces] for pieces in of_terms], vectors.continues)
@@ -240,8 +257,7 @@ def _keys(
 def _features(
     pool: Pool,
     query: Query,
-    texts: Texts,
-    marks: Markers,
+    marks: Marks,
     candidates: Floats,
     cosines: Floats,
     covered: Coverage,
@@ -251,16 +267,15 @@ def _features(
 ) -> tuple[NDArray[np.intp], dict[str, Floats]]:
     """Return the candidates that the ranker reads, by index, and their features."""
     chosen = _best(pool, fused)
-    lengths = np.diff(np.append(texts.starts, len(texts.pieces)))
-    asks = texts.any_of(marks.question)
+    asks = marks.any & QUESTION > 0
     says = {
         "asks": asks,
-        "begins as question": marks.question_word[texts.pieces[texts.starts]],
-        "ends as question": marks.question[texts.pieces[texts.starts + lengths - 1]],
-        "first person": texts.any_of(marks.first_person),
-        "says time": texts.any_of(marks.time),
-        "says number": texts.any_of(marks.number),
-        "length": np.log1p(lengths),
+        "begins as question": marks.first & QUESTION_WORD > 0,
+        "ends as question": marks.last & QUESTION > 0,
+        "first person": marks.any & FIRST_PERSON > 0,
+        "says time": marks.any & TIME > 0,
+        "says number": marks.any & NUMBER > 0,
+        "length": np.log1p(marks.lengths),
     }
     marked = {name: values[pool.own] for name, values in says.items()}
     marked["follows question"] = np.append(asks, [False])[pool.neighbours[:, _BEFORE]]
@@ -288,23 +303,22 @@ def _best(pool: Pool, fused: Floats) -> NDArray[np.intp]:
 
 
 def _signs(
-    pool: Pool, query: Query, texts: Texts, vectors: TokenVectors, marks: Markers, cosines: Floats, covered: Coverage
+    pool: Pool, query: Query, texts: Texts, vectors: TokenVectors, marks: Marks, cosines: Floats, covered: Coverage
 ) -> Signs:
     """Return the signs of all candidates; codes and periods are only looked for if the query has some."""
     wanted = [[vectors.piece_ids(spelt) for spelt in spellings(code)] for code in query.codes]
     exact = share_held(texts, wanted, vectors.continues) if wanted else np.zeros(len(texts), np.float32)
-    said = np.array([row.kind is Kind.EPISODIC for row in pool.rows], np.bool_)
-    lengths = np.diff(np.append(texts.starts, len(texts.pieces)))
-    ends = marks.question[texts.pieces[texts.starts + lengths - 1]] & ~texts.any_of(marks.statement)
-    asks = marks.question_word[texts.pieces[texts.starts]] | ends
-    asked = np.zeros(len(marks.question), np.bool_)
+    said = pool.kinds == Kind.EPISODIC
+    ends = (marks.last & QUESTION > 0) & (marks.any & STATEMENT == 0)
+    asks = (marks.first & QUESTION_WORD > 0) | ends
+    asked = np.zeros(len(vectors.weights), np.bool_)
     asked[vectors.piece_ids(query.text)] = True
-    repeated = np.add.reduceat(asked[texts.pieces], texts.starts) / lengths
+    repeated = np.add.reduceat(asked[texts.pieces], texts.starts) / marks.lengths
     alike = np.maximum(cosines, np.minimum(covered.own, repeated[pool.own]))
     alike = np.clip((alike - _SAME_QUESTION) / (1.0 - _SAME_QUESTION), 0.0, 1.0)
     if len(question := vectors.piece_ids(query.text.rstrip("?!. "))) >= _A_QUESTION:
         alike = np.maximum(alike, holds(texts, question.tolist(), vectors.continues)[pool.own])
-    idle = (np.add.reduceat(marks.small_talk[texts.pieces], texts.starts) / lengths).astype(np.float32)
+    idle = (np.add.reduceat(marks.pieces & IDLE > 0, texts.starts) / marks.lengths).astype(np.float32)
     certain, close = closeness(query.periods, pool.rows)
     return Signs(
         exact=exact[pool.own],
@@ -318,21 +332,22 @@ def _signs(
 
 
 def contributions(
-    pool: Pool, query: Query, texts: Texts, marks: Markers, cosines: Floats, covered: Coverage, signs: Signs
+    pool: Pool, query: Query, marks: Marks, cosines: Floats, covered: Coverage, signs: Signs
 ) -> dict[str, Floats]:
     """Return each signal's weighted contribution to the score of each candidate, by name.
 
-    Markers are only searched for if the query makes them relevant.
+    Names and dates are only compared if the query has some.
     """
-    asks = texts.any_of(marks.question)
-    by_named = np.array([row.speaker in query.named for row in pool.rows], np.bool_)
-    first_person = (texts.any_of(marks.first_person) & ~asks)[pool.own] if by_named.any() else by_named
-    says_when = texts.any_of(marks.time)[pool.own] if query.asks_when else np.zeros(len(pool), np.bool_)
+    asks, none = marks.any & QUESTION > 0, np.zeros(len(pool), np.bool_)
+    by_named = np.array([row.speaker in query.named for row in pool.rows], np.bool_) if query.named else none
+    first_person = ((marks.any & FIRST_PERSON > 0) & ~asks)[pool.own]
+    says_when = (marks.any & TIME > 0)[pool.own] if query.asks_when else none
     follows_question = np.append(asks, [False])[pool.neighbours[:, _BEFORE]]
     alone = (np.delete(pool.neighbours, _ITSELF, axis=1) < 0).all(axis=1)
-    month, year = _month_and_year([row.since for row in pool.rows])
-    dated = np.isin(month, list(query.months)) + YEAR_SHARE * np.isin(year, list(query.years))
-    facts = np.array([row.kind is Kind.SEMANTIC for row in pool.rows], np.bool_)
+    dated = none.astype(np.float32)
+    if query.months or query.years:
+        month, year = _month_and_year([row.since for row in pool.rows])
+        dated = np.isin(month, list(query.months)) + YEAR_SHARE * np.isin(year, list(query.years))
     idle = np.maximum(signs.same_question, signs.small_talk > 1.0 - _TELLING)
     weights, power = RECIPE, RECIPE.coverage_power
     parts = {
@@ -348,7 +363,7 @@ def contributions(
         "date": weights.date * (np.maximum(dated, signs.period_meant) + query.asks_past * signs.superseded),
         "when": weights.when * says_when,
         "exact": weights.exact * signs.exact,
-        "slot": weights.slot * facts * signs.slot**_SLOT_POWER,
+        "slot": weights.slot * (pool.kinds == Kind.SEMANTIC) * signs.slot**_SLOT_POWER,
         "idle": -weights.idle * idle,
     }
     return {name: np.asarray(part, np.float32) for name, part in parts.items()}
@@ -380,7 +395,7 @@ def _adjustments(pool: Pool, now: datetime, asks_past: bool) -> adjust.Parts:  #
         successes=np.array([row.successes for row in rows], np.float32),
         failures=np.array([row.failures for row in rows], np.float32),
         success_age_days=_age_days([row.last_success_at for row in rows], now, unknown=np.inf),
-        catalog=np.array([row.kind is Kind.CATALOG for row in rows], np.bool_),
+        catalog=pool.kinds == Kind.CATALOG,
         stale=np.array(stale, np.bool_),
     )
 
