@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 
 # A chain checked within this time is skipped, so a restarted process does not check everything again.
 RESTS = timedelta(hours=20)
+# How the reason of a check that was not made begins. Pages add the full stop, as to every fault.
+NOT_MADE = "The check could not be made"
 
 
 def prove_supersession(owner: Owner, by: User | None = None) -> ChainCheck:
@@ -70,7 +72,7 @@ def checked(chain: str, what: Checked, check: Callable[[], ChainCheck]) -> Chain
     except Exception as error:
         if passes(error):
             raise
-        reason = f"The check could not be made ({fault_of(error)})."
+        reason = f"{NOT_MADE} ({fault_of(error)})"
         return keep(chain, what, ChainCheck(ok=False, count=0, reason=reason), took_ms=0.0)
 
 

@@ -24,6 +24,7 @@ from django.utils.translation import gettext_lazy
 
 from memories.constants import MAX_CHECKED_BYTES
 from memories.presenting.pdf import certificate_pdf
+from memories.services.chain_proofs import NOT_MADE
 from memories.services.tenant_checks import ask_check, certificate_of, export_certificate, member_of_chain
 from memories.staff.audit_reports import AuditPage
 from memories.staff.base import TenantObjectView
@@ -36,7 +37,7 @@ from tenants.audit.faults import fault_words
 from tenants.audit.sentences import names_of_members
 from tenants.auditors import TenantCheck
 from tenants.errors import Forbidden, InvalidValue
-from tenants.models import AuditEvent, Checked, Tenant, User
+from tenants.models import AuditEvent, AuditPayload, Checked, Tenant, User
 from tenants.principal import AUDITS
 
 _LISTED = 20
@@ -55,7 +56,7 @@ class TenantChecks(AuditPage):
     def get(self, request: HttpRequest) -> HttpResponse:  # noqa: ARG002
         scope = self.scope()
         found = TenantCheck.objects.filter(tenant=scope.chosen).select_related("asked_by").defer("results")
-        return self.render(scope=scope, checks=[_summary(each) for each in found[:_LISTED]])
+        return self.render(scope=scope, checks=_summaries(found[:_LISTED]))
 
     def post(self, request: HttpRequest) -> HttpResponse:
         scope = self.scope(request.POST)
@@ -119,8 +120,26 @@ class Certificate(TenantObjectView[TenantCheck]):
         )
 
 
-def _summary(check: TenantCheck) -> dict[str, Any]:
-    return {"check": check, "url": reverse("staff:tenant_check", args=[check.pk])}
+def _summaries(checks: QuerySet[TenantCheck]) -> list[dict[str, Any]]:
+    """The lines of the list. The event of a certificate has the verdict, so only results with failures are read."""
+    certified = [each.certified_as for each in checks if each.certified_as]
+    said = AuditPayload.objects.filter(event_id__in=certified)
+    intact = {each.event_id for each in said if (each.data["after"] or {}).get("ok") is True}
+    return [
+        {
+            "check": check,
+            "url": reverse("staff:tenant_check", args=[check.pk]),
+            "intact": check.certified_as in intact,
+            **({} if check.finished_at is None or check.certified_as in intact else _failures(check)),
+        }
+        for check in checks
+    ]
+
+
+def _failures(check: TenantCheck) -> dict[str, int]:
+    """How many of the checks of a verification failed, and how many could not be made."""
+    not_made = sum(each["reason"].startswith(NOT_MADE) for each in check.failed)
+    return {"failures": len(check.failed) - not_made + len(check.guards), "not_made": not_made}
 
 
 def _failed(check: TenantCheck) -> list[dict[str, Any]]:

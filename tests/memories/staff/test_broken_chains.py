@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from memories.services.chain_proofs import prove_supersession
+from memories.services.chain_proofs import checked, prove_supersession
 from memories.services.facts.remember import remember_fact
 from memories.types import Kind, Owner
 from tenants.audit.chain import PLATFORM_CHAIN, owner_chain, tenant_chain
@@ -53,6 +53,16 @@ def test_a_broken_supersession_is_reached_from_the_dashboard(client: Client, pri
     addresses = dict(broken["links"])
     assert addresses["The history that it names"] == chain(fact, kind=Kind.SEMANTIC)
     assert chain(fact) in shown(client, addresses["All histories"])
+
+
+@pytest.mark.usefixtures("auditor")
+def test_a_check_that_could_not_be_made_is_one_sentence(client: Client, membership: Membership) -> None:
+    def fail() -> ChainCheck:
+        raise ValueError
+
+    checked(owner_chain(membership.tenant_id, membership.user_id), Checked.SUPERSESSION, fail)
+    page = shown(client, PAGE)
+    assert "The check could not be made (ValueError" in page and ").." not in page
 
 
 @pytest.mark.usefixtures("auditor")

@@ -92,6 +92,35 @@ def test_what_was_tampered_with_is_on_the_page_and_in_the_certificate(auditor: C
         assert opened.manifest["verdict"] == "broken"
 
 
+def test_the_list_names_the_result_of_each_verification(auditor: Client, principal: Principal) -> None:
+    fact = say(principal, "Lives in Hull")
+    verified(auditor)
+    with audit_unguarded():
+        Fact.objects.of(principal).filter(pk=fact.pk).update(text="Lives in Leeds")
+    verified(auditor)
+    auditor.post(CHECKS)
+    running, broken, intact = auditor.get(CHECKS).context["checks"]
+    assert intact["intact"] and not intact.get("failures")
+    assert (broken["intact"], broken["failures"], broken["not_made"]) == (False, 1, 0)
+    assert not running["intact"] and "failures" not in running
+    assert "broken 1 failure" in words(auditor.get(CHECKS))
+
+
+def test_a_check_that_could_not_be_made_is_no_failure(
+    auditor: Client, principal: Principal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    say(principal, "Lives in Hull")
+
+    def fail(*_args: object, **_kwargs: object) -> None:
+        raise ValueError
+
+    monkeypatch.setattr(tenant_checks, "prove_supersession", fail)
+    check = verified(auditor)
+    assert "1 check could not be made" in words(auditor.get(CHECKS))
+    (failed,) = auditor.get(reverse("staff:tenant_check", args=[check.pk])).context["failed"]
+    assert failed["reason"].startswith("The check could not be made (ValueError")
+
+
 def test_a_missing_trigger_breaks_the_certificate(auditor: Client, principal: Principal) -> None:
     say(principal, "Lives in Hull")
     drop_triggers()
