@@ -1,4 +1,4 @@
-"""The queue of cases, and what staff do with a case on the page of its turn.
+"""The queue of cases, and the part of a turn's page about its case.
 
 The queue shows names, states and ticket numbers, never words of a conversation, so that it is no look at a memory.
 """
@@ -9,25 +9,16 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from django import forms
 from django.http import HttpRequest, HttpResponse
 from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
-from memories.errors import InvalidInput
-from memories.models import CaseState, Fact, Playbook, ReviewItem, ReviewKind, SupportCase
+from memories.models import CaseState, Fact, Playbook, ReviewItem, ReviewKind
 from memories.presenting.memory import MemoryView, reviewed_rows
-from memories.selectors.cases import CaseView, assignable, get_case, queue, with_members
+from memories.selectors.cases import CaseView, assignable, queue, with_members
 from memories.selectors.reviews import open_reviews
-from memories.services.cases import (
-    NOTE_CHARACTERS,
-    TICKET_CHARACTERS,
-    change_case,
-    flag_turn,
-    note_case,
-    propose_correction,
-)
+from memories.services.cases import NOTE_CHARACTERS, TICKET_CHARACTERS
 from memories.staff.base import MemberView, StaffView, first_page_of
 from memories.staff.reviews import QUESTIONS
 from tenants.admin.scoping import scope_of
@@ -67,87 +58,11 @@ class Cases(StaffView):
         )
 
 
-class CaseForm(forms.Form):
-    """State, ticket number and assignee."""
-
-    state = forms.ChoiceField(choices=CaseState.choices)
-    ticket = forms.CharField(required=False, max_length=TICKET_CHARACTERS)
-    assignee = forms.UUIDField(required=False)
-
-
-class CorrectionForm(forms.Form):
-    """A correction to propose. `how` says which fields count."""
-
-    how = forms.ChoiceField(choices=[("reword", ""), ("retire", ""), ("merge", "")])
-    fact = forms.UUIDField()
-    second = forms.UUIDField(required=False)
-    text = forms.CharField(required=False)
-    why = forms.CharField(required=False)
-
-
-class FlagTurn(MemberView):
-    """POST: open the case of a turn."""
-
-    http_method_names = ["post"]
-
-    def post(self, request: HttpRequest, session_id: UUID, turn: int) -> HttpResponse:  # noqa: ARG002
-        flag_turn(self.principal, session_id=session_id, turn=turn)
-        self.success(_("The case is open. It is in the list of cases."))
-        return self.redirect("turn", session_id, turn)
-
-
-class CaseAction(MemberView):
-    """POST: change a case, write a note, or propose a correction to the member, as `action` says."""
-
-    http_method_names = ["post"]
-    action = ""
-
-    def post(self, request: HttpRequest, case_id: UUID) -> HttpResponse:
-        case = get_case(self.principal, case_id=case_id)
-        with self.refusals_shown():
-            getattr(self, f"_{self.action}")(request, case)
-        return self.redirect("turn", case.session_id, case.turn)
-
-    def _change(self, request: HttpRequest, case: SupportCase) -> None:
-        given = _valid(CaseForm(request.POST))
-        change_case(
-            self.principal, case.pk, state=given["state"], ticket=given["ticket"], assignee_id=given["assignee"]
-        )
-        self.success(_("The case is saved."))
-
-    def _note(self, request: HttpRequest, case: SupportCase) -> None:
-        note_case(self.principal, case.pk, text=request.POST.get("note", "").replace("\r\n", "\n"))
-        self.success(_("The note is saved."))
-
-    def _propose(self, request: HttpRequest, case: SupportCase) -> None:
-        given = _valid(CorrectionForm(request.POST))
-        text = given["text"].replace("\r\n", "\n") if given["how"] != "retire" else ""
-        if given["how"] != "retire" and not text.strip():
-            raise InvalidInput("text", _("is empty: write what the fact should say."))
-        if given["how"] == "merge" and given["second"] is None:
-            raise InvalidInput("second", _("is missing: choose the fact to merge with."))
-        propose_correction(
-            self.principal,
-            case.pk,
-            fact_id=given["fact"],
-            second_id=given["second"] if given["how"] == "merge" else None,
-            text=text,
-            why=given["why"],
-        )
-        self.success(_("The correction is proposed. The member decides it under “To settle”."))
-
-
-def _valid(form: forms.Form) -> Mapping[str, Any]:
-    """The values of a form. Raises InvalidInput for the first invalid field."""
-    for name, errors in form.errors.items():
-        raise InvalidInput(name, str(errors[0]))
-    return form.cleaned_data
-
-
 class CasePart:
     """The part of a turn's page about its case.
 
     `explained`: the memory of "Why not this one?"; if a correction `names_it`, it comes first among the facts.
+    `given`: the fields of a refused form, and `refused`: why, by the action of the form.
     """
 
     def __init__(
@@ -159,11 +74,14 @@ class CasePart:
         *,
         explained: MemoryView | None,
         names_it: bool,
+        given: Mapping[str, str],
+        refused: Mapping[str, str],
     ) -> None:
         self._page = page
         self._session_id, self._turn = session_id, turn
         self.facts = facts
         self.explained, self.names_it = explained, names_it
+        self.given, self.refused = given, refused
 
     @property
     def words(self) -> str:
@@ -176,9 +94,16 @@ class CasePart:
         return CaseView.of(self._page.principal, session_id=self._session_id, turn=self._turn)
 
     @property
-    def assignees(self) -> list[tuple[UUID, str]]:
+    def filled(self) -> dict[str, str]:
+        """The values of the forms: those that were refused, else the stored ones."""
+        case = self.case.case if self.case else None
+        stored = {"state": case.state, "ticket": case.ticket, "assignee": str(case.assignee_id or "")} if case else {}
+        return {**stored, "how": "reword", "text": self.words if self.facts else "", **self.given}
+
+    @property
+    def assignees(self) -> list[tuple[str, str]]:
         """Who may take the case: id and name."""
-        return [(each.pk, each.speaker) for each in assignable(self._page.member.tenant_id)]
+        return [(str(each.pk), each.speaker) for each in assignable(self._page.member.tenant_id)]
 
     @property
     def states(self) -> list[tuple[str, Any]]:

@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django.http import Http404, HttpRequest, HttpResponse
@@ -158,6 +159,12 @@ class TurnPage(MemberView):
     template_name = "admin/memories/member/turn.html"
 
     def get(self, request: HttpRequest, session_id: UUID, turn: int) -> HttpResponse:  # noqa: ARG002
+        return self.show(session_id, turn, given={}, refused={})
+
+    def show(
+        self, session_id: UUID, turn: int, *, given: Mapping[str, str], refused: Mapping[str, str]
+    ) -> HttpResponse:
+        """Render the page; `given` refills a refused form of the case, and `refused` says why, by its action."""
         record = turn_record(self.principal, session_id, turn)
         self.note("turn", target_kind="session", target_id=record.session.pk)
         view = record.view
@@ -166,7 +173,11 @@ class TurnPage(MemberView):
         explained = why_not["why_not"].memory if "why_not" in why_not else None
         asked = self._current_states(explained)
         facts = _facts_at_issue(asked, sources, view)
+        part = CasePart(
+            self, session_id, turn, facts, explained=explained, names_it=bool(asked), given=given, refused=refused
+        )
         return self.render(
+            status=400 if refused else 200,
             title=_("Turn %(number)s of %(conversation)s")
             % {
                 "number": view.turn,
@@ -176,7 +187,9 @@ class TurnPage(MemberView):
             view=view,
             sources=sources,
             used=[(MemoryView(each), source_words(each, staff=True)) for each in sources.used],
-            case_part=CasePart(self, session_id, turn, facts, explained=explained, names_it=bool(asked)),
+            case_part=part,
+            here=self.url("turn", session_id, turn),
+            query=self.query,
             **why_not,
             ending=ending_of_turn(view),
             masked=[short(SensitiveKind(kind)) for kind in view.masked],
@@ -185,9 +198,18 @@ class TurnPage(MemberView):
             all_kinds=[kind.value for kind in ALL_KINDS],
         )
 
+    @property
+    def query(self) -> str:
+        """The query string that asks for the same memory again; empty if none was asked for."""
+        return f"?{urlencode({'why': asked})}" if (asked := self._asked) else ""
+
+    @property
+    def _asked(self) -> str:
+        return self.request.GET.get("why", "").strip()[:SHOWN]
+
     def _why_not(self, record: TurnRecord) -> dict[str, Any]:
         """The memories that `?why=` finds, or the explanation of the one that it names."""
-        asked = self.request.GET.get("why", "").strip()[:SHOWN]
+        asked = self._asked
         if not is_storable(asked):
             raise Http404
         if not asked:

@@ -8,6 +8,7 @@ from memories.staff import (
     audit_reports,
     base,
     beside,
+    case_actions,
     cases,
     changes,
     conversations,
@@ -46,9 +47,9 @@ urlpatterns = [
     _of_member("conversations/", conversations.Conversations, "conversations"),
     _of_member("conversations/<uuid:session_id>/", conversations.Conversation, "conversation"),
     _of_member("conversations/<uuid:session_id>/<int:turn>/", conversations.TurnPage, "turn"),
-    _of_member("conversations/<uuid:session_id>/<int:turn>/case/", cases.FlagTurn, "case_open"),
+    _of_member("conversations/<uuid:session_id>/<int:turn>/case/", case_actions.FlagTurn, "case_open"),
     *(
-        _of_member(f"cases/<uuid:case_id>/{action}/", cases.CaseAction, f"case_{action}", action=action)
+        _of_member(f"cases/<uuid:case_id>/{action}/", case_actions.CaseAction, f"case_{action}", action=action)
         for action in ("change", "note", "propose")
     ),
     _of_member("live/", beside.Beside, "beside"),

@@ -105,9 +105,32 @@ def test_an_incomplete_correction_is_refused_with_a_reason(
     support: Client, membership: Membership, case: SupportCase, given: dict[str, str]
 ) -> None:
     data = {"fact": str(remember_fact_of(membership).pk), "how": "reword", **given}
-    answer = support.post(page_of("case_propose", membership, case.pk), data, follow=True)
-    assert [each.level_tag for each in answer.context["messages"]] == ["error"]
+    answer = support.post(page_of("case_propose", membership, case.pk), data)
+    assert (answer.status_code, list(answer.context["case_part"].refused)) == (400, ["propose"])
     assert not ReviewItem.objects.exists()
+
+
+def test_a_refused_correction_comes_back_as_it_was_filled_in(
+    support: Client, membership: Membership, case: SupportCase
+) -> None:
+    fact = remember_fact_of(membership)
+    typed = {"fact": str(fact.pk), "how": "merge", "text": "Lives in Leith, by the docks", "why": "You said so."}
+    page = page_of("case_propose", membership, case.pk)
+    answer = support.post(f"{page}?why={fact.pk}", typed)
+    told, filled = answer.content.decode(), answer.context["case_part"].filled
+    assert {name: filled[name] for name in typed} == typed and "Lives in Leith, by the docks</textarea>" in told
+    assert "choose the fact to merge with" in told and answer.context["why"] == str(fact.pk)
+
+
+def test_a_refused_note_and_ticket_come_back_without_a_value_that_is_not_stored(
+    support: Client, membership: Membership, case: SupportCase
+) -> None:
+    note = {"note": "Their card is 4111 1111 1111 1111, they said"}
+    filled = support.post(page_of("case_note", membership, case.pk), note).context["case_part"].filled
+    assert "they said" in filled["note"] and "4111" not in filled["note"]
+    wanted = {"state": "waiting", "ticket": "x" * 70, "assignee": ""}
+    filled = support.post(page_of("case_change", membership, case.pk), wanted).context["case_part"].filled
+    assert (filled["state"], filled["ticket"]) == ("waiting", "x" * 70)
 
 
 def test_a_review_of_these_facts_is_decided_in_place(
@@ -123,6 +146,19 @@ def test_a_review_of_these_facts_is_decided_in_place(
     assert button in admin.get(turn).content.decode()
     told = admin.post(review_url(item.pk), {"decision": "keep_one", "keep": str(fact.pk), "next": turn}, follow=True)
     assert told.redirect_chain[0][0] == turn and "Open reviews" not in words(told)
+
+
+def test_what_was_asked_for_stays_asked_for_when_a_case_or_review_changes(
+    administrator: Client, membership: Membership, principal: Principal, case: SupportCase
+) -> None:
+    fact, turn = remember_fact_of(membership), page_of("turn", membership, case.session_id, 1)
+    asked(principal, fact, say(principal, "The flat is in Leith"))
+    onward = f"{turn}?why={fact.pk}"
+    assert f'name="next" value="{onward}"' in administrator.get(onward).content.decode()
+    note = f"{page_of('case_note', membership, case.pk)}?why={fact.pk}"
+    assert administrator.post(note, {"note": "Called back."}).headers["Location"] == onward
+    flag = f"{page_of('case_open', membership, case.session_id, 1)}?why={fact.pk}"
+    assert administrator.post(flag).headers["Location"] == onward
 
 
 def test_who_decides_second_is_told_so_where_the_review_stood(

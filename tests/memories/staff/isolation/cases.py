@@ -79,7 +79,8 @@ PAGES: dict[str, Page] = {
     "staff:case_open": Page(("member", "session", "turn"), method="POST", opens=302),
     "staff:case_change": Page(("member", "case"), method="POST", data={"state": "closed"}, opens=302),
     "staff:case_note": Page(("member", "case"), method="POST", data={"note": "called back"}, opens=302),
-    "staff:case_propose": Page(("member", "case"), method="POST", data={"how": "retire"}, opens=302),
+    # Without a fact, it is refused on the same page.
+    "staff:case_propose": Page(("member", "case"), method="POST", data={"how": "retire"}, opens=400),
     "staff:beside": Page(("member",)),
     "staff:beside_live": Page(("member",)),
     "staff:uses": Page(("member", "memory")),
