@@ -123,6 +123,7 @@ class Membership(models.Model):
                 fields=["tenant", "external_id"],
                 condition=~Q(external_id=""),
                 name="membership_external_id_per_tenant",
+                violation_error_message=gettext_lazy("Another member has this external id."),
             ),
             models.UniqueConstraint(
                 "tenant", Lower("user_name"), condition=~Q(user_name=""), name="membership_user_name_per_tenant"
