@@ -39,7 +39,7 @@ from memories.types import Kind, Owner
 from memoryhub.languages import gettext_lazy
 from tenants.admin.audit_event import Badge, saved_views
 from tenants.admin.scoping import PARAMETER, PLATFORM_NAME, TenantScope, address_of, one_of, scope_of
-from tenants.audit.listing import read_filter
+from tenants.audit.listing import member_in_words, read_filter
 from tenants.audit.sentences import ActorNames, actor_names
 from tenants.auditors import SavedView
 from tenants.errors import InvalidValue
@@ -146,10 +146,11 @@ class Histories(StaffView):
             else None,
             "actors": [kind.value for kind in ActorKind],
             "outcomes": list(_OUTCOMES.items()),
+            "member_words": form.given.get("member", ""),
         }
         try:
             by = form.filter_within(scope)
-            return self.render(**context, **self._listed(form, by)).render()
+            return self.render(**{**context, **self._listed(form, by)}).render()
         except (InvalidValue, InvalidInput) as error:
             return self.render(**context, refused=form.said(error))
         except READING_FAILS:
@@ -172,6 +173,7 @@ class Histories(StaffView):
         asked = {PARAMETER: one_of(self.request, READS_HISTORY).address, **form.given}
         return {
             "listed_member": member,
+            **({"member_words": member_in_words(member.tenant_id, member.user_id)} if member else {}),
             "alarms": alarms_of(member) if member else [],
             "with_words": with_words,
             "lines": [_line(row, names, with_words=with_words) for row in rows],

@@ -37,6 +37,7 @@ from tenants.audit.listing import (
     LAST_AUDIT,
     AuditFilter,
     end_of_last_report,
+    member_in_words,
     note_event_read,
     owner_of_event,
     page_of_events,
@@ -205,7 +206,7 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
         context = {
             "title": _("Audit log"),
             "scope": scope,
-            "asked": _asked(request.GET),
+            "asked": {**_asked(request.GET), **_member_asked(wanted)},
             "narrowed_to": params,
             "is_narrowed": len(params) > 1,
             "fault": _said(fault) if fault else "",
@@ -430,6 +431,11 @@ def _tenant_id(scope: TenantScope) -> UUID | None:
 
 def _asked(given: Mapping[str, str]) -> dict[str, str]:
     return {name: given.get(name, "").strip() for name in _ASKED}
+
+
+def _member_asked(wanted: AuditFilter) -> dict[str, str]:
+    """The member of the filter as their field shows them; links name members by id."""
+    return {"member": member_in_words(wanted.tenant, wanted.member)} if wanted.tenant and wanted.member else {}
 
 
 def _address(params: Mapping[str, str], **more: str) -> str:

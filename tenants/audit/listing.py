@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -39,6 +40,7 @@ from tenants.locks import wait_for_owner
 from tenants.models import AuditEvent, Membership, User
 from tenants.principal import AUDITS, Actor, ActorKind, Principal
 from tenants.principals import keeping_principal, reading_principal
+from tenants.usernames import is_made_up
 
 _KINDS = frozenset(kind.value for kind in ActorKind)
 _LONGEST = 150
@@ -195,6 +197,16 @@ def _member(tenant: UUID | None, named: str) -> UUID:
         return member.user_id if member else known
     found = members.filter(_called(named, "user__") | Q(external_id=named)).order_by("pk")
     return _only("member", found.values_list("user_id", flat=True), _("No member of this tenant has this name."))
+
+
+def member_in_words(tenant: UUID, user_id: UUID) -> str:
+    """A name that finds this member alone as a filter, never one that was made up; their id if there is none."""
+    known = Membership.objects.filter(tenant_id=tenant, user_id=user_id)
+    for name in known.values_list("user__username", "user__display_name", "external_id").first() or ():
+        with suppress(InvalidValue):
+            if name and not is_made_up(name) and _member(tenant, name) == user_id:
+                return str(name)
+    return str(user_id)
 
 
 def _only(field: str, found: QuerySet[Any, UUID], none: str) -> UUID:

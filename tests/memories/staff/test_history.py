@@ -16,7 +16,7 @@ from memories.services.facts.promote import promote
 from memories.services.facts.remember import remember_fact
 from memories.types import Kind, Scope
 from tenants.audit.chain import owner_chain, tenant_chain
-from tenants.end_users import provision_end_user
+from tenants.end_users import provision_end_user, rename_end_user
 from tenants.models import AuditEvent, AuditPayload, ChainCheck, Membership, Tenant, User
 from tenants.principal import Principal
 from tests.audit import audit_unguarded
@@ -211,6 +211,22 @@ def test_words_are_listed_only_where_a_trail_tells_of_it(five: Five, client: Cli
     event = AuditEvent.objects.get(action="memory.read")
     assert event.chain == owner_chain(principal.tenant_id, principal.user_id)
     assert event.payload.data["after"] == {"page": "histories"}
+
+
+@pytest.mark.usefixtures("auditor")
+@pytest.mark.parametrize("others_name", ["Grace", "ada"])
+def test_the_filters_name_a_member_without_a_login_as_people_do(
+    client: Client, tenant: Tenant, others_name: str
+) -> None:
+    """A name that several have would find none of them alone."""
+    member, _new = provision_end_user(tenant.pk, "A-7")
+    rename_end_user(member, name="Ada")
+    rename_end_user(provision_end_user(tenant.pk, "B-8")[0], name=others_name)
+    said = "Ada" if others_name == "Grace" else "A-7"
+    for page in (LIST, reverse("admin:tenants_auditevent_changelist")):
+        told = shown(client, page, member=str(member.user_id))
+        assert f'name="member" value="{said}"' in told and member.user.username not in told
+        assert "several have this name" not in shown(client, page, member=said).lower()
 
 
 @pytest.mark.usefixtures("auditor")
