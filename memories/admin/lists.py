@@ -34,7 +34,7 @@ from memories.search import search_plane
 from memories.selectors.staff.index_state import lag_by_tenant, lag_of
 from memories.selectors.staff.inspecting import last_turn_of_member
 from memoryhub.languages import gettext_lazy
-from tenants.admin.scoping import TenantScopedAdmin, named, roles_held, signed_in, stamp
+from tenants.admin.scoping import TenantScopedAdmin, by_name, named, roles_held, signed_in, stamp
 from tenants.models import Membership, Tenant, User
 from tenants.principal import AUDITS, READS_MEMORY, Role
 
@@ -63,9 +63,9 @@ def choice_filter(
 
 
 def person_column(name: str) -> Any:
-    """A column with the name of the user in the relation `name`, sortable by username."""
+    """A column with the name of the user in the relation `name`, sortable by it."""
 
-    @admin.display(description=gettext_lazy(name.replace("_", " ")), ordering=f"{name}__username")
+    @admin.display(description=gettext_lazy(name.replace("_", " ")), ordering=by_name(name))
     def column(row: Model) -> str | None:
         return named(getattr(row, name))
 
@@ -107,7 +107,7 @@ class MemberMemoryAdmin(ReadOnlyList[MemberMemory]):
     list_filter = ["role", "is_active"]
     list_select_related = ["tenant", "user"]
     search_fields = ["user__username", "user__display_name", "=external_id"]
-    ordering = ["user__username", "id"]
+    ordering = [by_name("user"), "id"]  # type: ignore[list-item]  # Django takes expressions, too
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:  # noqa: ARG002
         return MemberChangeList
@@ -116,7 +116,7 @@ class MemberMemoryAdmin(ReadOnlyList[MemberMemory]):
         """Add `last_turn_at`, the time of the member's last turn."""
         return super().get_queryset(request).annotate(last_turn_at=last_turn_of_member())
 
-    @admin.display(description=gettext_lazy("member"), ordering="user__username")
+    @admin.display(description=gettext_lazy("member"), ordering=by_name("user"))
     def member(self, row: MemberMemory) -> str | None:
         """The member's name, which links to the inspector."""
         return named(row.user)
@@ -183,7 +183,7 @@ class ConsolidationRunAdmin(ReadOnlyList[ConsolidationRun]):
         member_id = getattr(run, "member_id", None)
         return named_link(reverse("staff:run", args=[member_id, run.pk]), at) if member_id else at
 
-    @admin.display(description=gettext_lazy("member"), ordering="user__username")
+    @admin.display(description=gettext_lazy("member"), ordering=by_name("user"))
     def member(self, run: ConsolidationRun) -> str | None:
         """The member whose episodes the run read."""
         return named(run.user)
@@ -351,7 +351,7 @@ class LegalHoldAdmin(ReadOnlyList[LegalHold]):
         address = reverse("staff:legal_hold", args=[hold.pk])
         return format_html('<a href="{}">{}</a>', address, stamp(hold.placed_at))
 
-    @admin.display(description=gettext_lazy("whose"), ordering="user__username")
+    @admin.display(description=gettext_lazy("whose"), ordering=by_name("user"))
     def whose(self, hold: LegalHold) -> str:
         """The member under hold, or everybody of the tenant."""
         return named(hold.user) or _("everybody of the tenant")

@@ -32,6 +32,7 @@ from memories.services.policies import (
     set_expiry_rule,
     set_policy,
 )
+from memories.staff.base import REFUSALS
 from memories.types import Handling, SensitiveKind
 from memoryhub.env.limits import DEFAULT_LIMITS, OPEN_TURNS, Bucket, Level, limit_name
 from memoryhub.languages import gettext_lazy
@@ -45,6 +46,7 @@ class DecidingAdmin(TenantScopedAdmin[Decided]):
     """Rows of the tenants that the reader administers; `fixed` fields cannot be changed after creation."""
 
     fixed: tuple[str, ...] = ("tenant",)
+    refusals = REFUSALS
 
     def get_readonly_fields(self, request: HttpRequest, obj: Decided | None = None) -> list[Any]:  # noqa: ARG002
         return [] if obj is None else [*self.fixed]

@@ -26,7 +26,7 @@ from memories.services.reviews.decisions import ReviewChoice, decide, undo_decis
 from memories.staff.base import REFUSALS
 from memories.staff.reviews import QUESTIONS, decider, may_decide
 from memoryhub.languages import gettext_lazy
-from tenants.admin.scoping import TenantScopedAdmin, named, roles_held, signed_in
+from tenants.admin.scoping import TenantScopedAdmin, by_name, named, roles_held, signed_in
 from tenants.principal import Role
 from tenants.principals import STAFF_ROLES
 from tenants.selectors import has_active_member
@@ -146,7 +146,7 @@ class ReviewItemAdmin(TenantScopedAdmin[ReviewItem]):
         """The question that the review asks."""
         return _(QUESTIONS[ReviewKind(item.kind)])
 
-    @admin.display(description=gettext_lazy("member"), ordering="user__username", empty_value=gettext_lazy("shared"))
+    @admin.display(description=gettext_lazy("member"), ordering=by_name("user"), empty_value=gettext_lazy("shared"))
     def member(self, item: ReviewItem) -> str | None:
         """The owner of the memory; None for shared memory."""
         return named(item.user)

@@ -24,6 +24,7 @@ from tenants.admin.people_file import people_file
 from tenants.admin.scoping import (
     SwitchedAdmin,
     acting,
+    by_name,
     named,
     signed_in,
     written,
@@ -125,6 +126,7 @@ class MembershipAdmin(SwitchedAdmin[Membership]):
     confirmed = True
     form_names = {"membership": "username", "user": "username"}
     list_filter = ["role", "is_active"]
+    ordering = ["tenant__name", by_name("user"), "id"]  # type: ignore[list-item]  # Django takes expressions, too
     search_fields = ["user__username", "user__display_name", "external_id"]
     actions = ["deactivate", "activate", "rotate_keys", "mint_keys", "revoke_keys"]
 
@@ -143,7 +145,7 @@ class MembershipAdmin(SwitchedAdmin[Membership]):
         keys = ["search_key"] if in_use() else []
         return ["member", "tenant", "role", "external_id", "is_active", *keys, "created_at"]
 
-    @admin.display(description=gettext_lazy("member"), ordering="user__username")
+    @admin.display(description=gettext_lazy("member"), ordering=by_name("user"))
     def member(self, row: Membership) -> str | None:
         """The member's name and username."""
         return named(row.user)

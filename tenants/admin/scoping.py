@@ -22,8 +22,9 @@ from django.contrib.admin.filters import SimpleListFilter
 from django.contrib.admin.utils import unquote
 from django.contrib.admin.widgets import RelatedFieldWidgetWrapper
 from django.core.exceptions import PermissionDenied
-from django.db.models import DateTimeField, Field, ForeignKey, Model, QuerySet
+from django.db.models import DateTimeField, Field, ForeignKey, Model, QuerySet, Value
 from django.db.models.constants import LOOKUP_SEP
+from django.db.models.functions import Coalesce, Lower, NullIf
 from django.forms import ModelChoiceField
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
@@ -106,6 +107,7 @@ class TenantScopedAdmin(admin.ModelAdmin[Row]):
     tenant_lookup = "tenant_id"
     roles: Sequence[Role] = (Role.ADMIN,)
     confirmed = False
+    refusals: tuple[type[Exception], ...] = (TenantsError,)  # the errors that a form shows
     form_names: Mapping[str, str] = {}  # the form's field for a field that a service names otherwise
 
     def in_scope(self, request: HttpRequest, rows: QuerySet[Row]) -> QuerySet[Row]:
@@ -205,7 +207,7 @@ class TenantScopedAdmin(admin.ModelAdmin[Row]):
     def get_form(self, request: HttpRequest, obj: Row | None = None, change: bool = False, **kwargs: Any) -> Any:  # noqa: FBT001, FBT002
         """Django's form; once a service refused it, the form that says so."""
         form: Any = super().get_form(request, obj, change, **kwargs)
-        refusal: TenantsError | None = getattr(request, "refusal", None)
+        refusal: Exception | None = getattr(request, "refusal", None)
         return form if refusal is None else _refused(form, refusal, self.form_names)
 
     def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -214,7 +216,7 @@ class TenantScopedAdmin(admin.ModelAdmin[Row]):
             return page
         try:
             return super().changeform_view(request, *args, **kwargs)
-        except TenantsError as error:
+        except self.refusals as error:
             request.refusal = error  # type: ignore[attr-defined]  # for `get_form`
             return super().changeform_view(request, *args, **kwargs)
 
@@ -269,14 +271,14 @@ class SwitchedAdmin(TenantScopedAdmin[Switched]):
         return HttpResponseRedirect(request.get_full_path())
 
 
-def _refused(form: Any, refusal: TenantsError, names: Mapping[str, str]) -> Any:
+def _refused(form: Any, refusal: Exception, names: Mapping[str, str]) -> Any:
     """The class of a form with the refusal as an error of its field or, if it has no such field, of the form."""
     name, words = None, str(refusal)
-    if isinstance(refusal, InvalidValue):
-        asked = names.get(refusal.field, refusal.field)
+    if about := getattr(refusal, "field", ""):
+        asked = names.get(about, about)
         name = asked if asked in form.base_fields else None
-        if name or refusal.field == form._meta.model._meta.model_name:
-            words = refusal.reason
+        if name or about == form._meta.model._meta.model_name:
+            words = refusal.reason  # type: ignore[attr-defined]  # whose `field` is named has a reason
 
     class Refused(form):  # type: ignore[misc]  # a class that Django makes
         def full_clean(self) -> None:
@@ -315,6 +317,11 @@ def named(user: User | None) -> str | None:
         return None
     name, username = user.shown_name, user.get_username()
     return name if user.is_erased or is_made_up(username) or name == username else f"{name} ({username})"
+
+
+def by_name(user: str) -> Lower:
+    """The order of the names that `named` shows of the users at this lookup path."""
+    return Lower(Coalesce(NullIf(f"{user}__display_name", Value("")), f"{user}__username"))
 
 
 def written(moment: datetime) -> str:

@@ -143,6 +143,21 @@ def test_what_a_service_refuses_is_said_on_the_page(platform_browser: Client, me
     assert membership.tenant.memberships.count() == 1
 
 
+def test_an_external_id_of_another_member_is_refused_in_a_sentence(browser: Client, tenant: Tenant) -> None:
+    provision_end_user(tenant.pk, "A-7")
+    form = browser.post(page("membership", "add"), new_member(tenant, external_id="A-7")).context["adminform"].form
+    assert form.non_field_errors() == ["Another member has this external id."]
+
+
+def test_members_are_listed_by_the_names_that_are_shown(browser: Client, staff: Membership, tenant: Tenant) -> None:
+    User.objects.filter(pk=staff.user_id).update(display_name="mila")
+    for external_id, name in (("A-1", "Zoe"), ("A-2", "Ada"), ("A-3", "Noor")):
+        rename_end_user(provision_end_user(tenant.pk, external_id)[0], name=name)
+    for asked in ({}, {"o": "1"}):
+        listed = browser.get(page("membership"), asked).context["cl"].result_list
+        assert [row.user.display_name for row in listed] == ["Ada", "mila", "Noor", "Zoe"]
+
+
 def test_a_refused_form_keeps_all_that_was_typed(browser: Client, staff: Membership) -> None:
     answer = browser.post(page("apitoken", "add"), key_form(staff.tenant, networks="home\nlab"))
     form = answer.context["adminform"].form

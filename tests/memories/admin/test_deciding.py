@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from memories.errors import InvalidInput, MemoriesError, NotFound
 from memories.models import ExpiryRule, MemoryPolicy
 from memories.selectors.policies import policy_of
 from tenants.models import AuditEvent, Membership, Tenant, User
@@ -56,6 +57,22 @@ def test_what_cannot_be_followed_is_said_beside_the_field(browser: Client, tenan
     )
     assert "gone before it is to be confirmed" in answer.content.decode()
     assert not MemoryPolicy.objects.exists() and not ExpiryRule.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("refusal", "field"),
+    [(InvalidInput("category", "is not one."), "category"), (NotFound("tenant"), "__all__")],
+)
+def test_what_a_service_refuses_comes_back_in_the_form(
+    browser: Client, tenant: Tenant, monkeypatch: pytest.MonkeyPatch, refusal: MemoriesError, field: str
+) -> None:
+    def refuse(*_args: object, **_decided: object) -> None:
+        raise refusal
+
+    monkeypatch.setattr("memories.admin.policies.set_expiry_rule", refuse)
+    typed = {"tenant": str(tenant.id), "category": "food", "soft_days": "9"}
+    form = browser.post(page("expiryrule", "add"), typed).context["adminform"].form
+    assert (list(form.errors), form["soft_days"].value()) == ([field], "9")
 
 
 def test_a_rule_is_set_changed_and_dropped(browser: Client, tenant: Tenant) -> None:
