@@ -29,6 +29,7 @@ _TICKS = 4
 _LEAST_STEPS = 4
 _SMALL = 10.0
 
+# A threshold's label: its distance from the line, and its height.
 _BESIDE, _WORDS = 4.0, 12.0
 # Half the width of a time label; a label nearer to the edge would be cut off.
 _HALF_A_TIME = 18.0
@@ -109,7 +110,10 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """The data of one chart; `threshold` is the y coordinate of its line, None if it is not drawn."""
+    """The data of one chart.
+
+    `threshold` is the y coordinate of its line, None if it is not drawn, and `words_at` that of its label.
+    """
 
     title: str
     help: str
@@ -119,6 +123,7 @@ class Chart:
     up: tuple[Tick, ...]
     threshold: float | None
     alarm: str
+    words_at: float
     rows: tuple[tuple[datetime, tuple[str, ...]], ...]
 
     @property
@@ -130,13 +135,6 @@ class Chart:
     def sparse(self) -> bool:
         """Whether there are too few values for a line: then numbers and a sentence say more."""
         return max((line.path.count("L") for line in self.lines), default=0) < _LEAST_STEPS
-
-    @property
-    def words_at(self) -> float:
-        """The y coordinate of the threshold's label: above its line, or below it near the top."""
-        if self.threshold is None:
-            return TOP - 2
-        return self.threshold - _BESIDE if self.threshold > TOP + _WORDS else self.threshold + _WORDS
 
 
 def placed(looks: Iterable[datetime], span: Span, until: datetime) -> list[tuple[datetime, int]]:
@@ -184,6 +182,7 @@ def chart(
     drawn = alert is not None and (alert.threshold < highest * _TOO_HIGH or metric.unit is Unit.SHARE)
     ticks = _heights(max(highest, alert.threshold if alert and drawn else 0.0), metric.unit)
     top = ticks[-1]
+    threshold = _y(alert.threshold, top) if alert and drawn else None
     return Chart(
         title=metric.title,
         help=_explained(metric),
@@ -194,8 +193,9 @@ def chart(
         ),
         across=tuple(_marks(span, until)),
         up=tuple(Tick(_y(value, top), shown(value, metric.unit)) for value in ticks),
-        threshold=_y(alert.threshold, top) if alert and drawn else None,
+        threshold=threshold,
         alarm=condition(alert) if alert else "",
+        words_at=_words_at(threshold, lines.values(), top),
         rows=tuple(_rows(lines, span, until, metric.unit, alert)),
     )
 
@@ -254,6 +254,15 @@ def _heights(highest: float, unit: Unit) -> list[float]:
 
 def _y(value: float, top: float) -> float:
     return round(HEIGHT - BOTTOM - value / top * (HEIGHT - TOP - BOTTOM), 1)
+
+
+def _words_at(threshold: float | None, lines: Iterable[Sequence[Value]], top: float) -> float:
+    """The y coordinate of the threshold's label at the right end: above its line, or below where that is freer."""
+    if threshold is None:
+        return TOP - 2
+    near = [_y(value, top) for line in lines for value in line[-(len(line) // 3) :] if value is not None]
+    fits = [at for at in (threshold - _BESIDE, threshold + _WORDS) if TOP + _WORDS - _BESIDE < at < HEIGHT - BOTTOM]
+    return min(fits, key=lambda at: sum(at - _WORDS < y < at + _BESIDE for y in near))
 
 
 def _paths(values: Sequence[Value], top: float) -> tuple[str, str]:

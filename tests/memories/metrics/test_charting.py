@@ -68,6 +68,12 @@ def test_a_threshold_is_drawn_to_scale_or_named_above() -> None:
     assert drawn("recalls_per_hour", [5.0]).alarm == ""
 
 
+@pytest.mark.parametrize(("latest", "above"), [(0.2, True), (0.55, False), (0.45, True), (0.9, True)])
+def test_the_label_of_a_threshold_is_where_no_line_runs_through_it(latest: float, above: bool) -> None:
+    found = drawn("staleness_p50", [0.55] * 60 + [latest] * 36)
+    assert found.threshold is not None and (found.words_at < found.threshold) is above
+
+
 @pytest.mark.parametrize("name", list(BY_NAME))
 @pytest.mark.parametrize("highest", [0.0, 0.003, 0.7, 1.0, 19.0, 61.0, 9_999.0, 5e6])
 def test_no_value_is_drawn_outside_of_its_axes(name: str, highest: float) -> None:
