@@ -366,7 +366,7 @@ class ChainCheck(models.Model):
     digest = models.CharField(max_length=64, blank=True, default="")
     first_bad = models.PositiveBigIntegerField(null=True, blank=True)
     event_id = models.UUIDField(null=True, blank=True)
-    reason = models.CharField(max_length=200, blank=True, default="")
+    reason = models.TextField(blank=True, default="")
     took_ms = models.FloatField(default=0.0)
     checked_at = models.DateTimeField(default=timezone.now)
     checked_by = models.ForeignKey(

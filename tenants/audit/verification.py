@@ -11,7 +11,7 @@ digests, never the text of an event.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from time import perf_counter
@@ -103,8 +103,12 @@ def _with_rights(report: ChainReport) -> ChainReport:
         return report
     sequence, event_id = faults[0].event or (None, None)
     named = "; ".join(f"{fault.row} {fault.problem}" for fault in faults[:_MOST_NAMED])
-    more = f"; and {len(faults) - _MOST_NAMED} more" if len(faults) > _MOST_NAMED else ""
-    return replace(report, ok=False, first_bad=sequence, event_id=event_id, reason=f"{named}{more}")
+    return replace(report, ok=False, first_bad=sequence, event_id=event_id, reason=f"{named}{_more(faults)}")
+
+
+def _more(found: Sequence[object]) -> str:
+    """How many findings a reason does not name, if there are any."""
+    return f"; and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
 
 
 class _Walk:
@@ -229,7 +233,6 @@ Result = TypeVar("Result")
 
 # How long checks are kept that are not the latest of their chain.
 KEPT = timedelta(days=30)
-_REASON_CHARACTERS = 200
 
 
 def prove(chain: str, by: User | None = None, *, known: Mapping[str, Anchored] | None = None) -> ChainCheck:
@@ -247,7 +250,7 @@ def prove_guards() -> list[str]:
     found = [f"The trigger {name} is missing or disabled." for name in missing_triggers()] + file_faults()
     before = latest(TRIGGERS)
     if found or (before and not before.ok):
-        reason = " ".join(found).rstrip(".")
+        reason = f"{' '.join(found[:_MOST_NAMED]).rstrip('.')}{_more(found)}"
         keep(TRIGGERS, Checked.AUDIT, ChainCheck(ok=not found, reason=reason), took_ms=0.0)
     for each in found:
         log.error("%s", each)
@@ -334,7 +337,6 @@ def _check(report: ChainReport) -> ChainCheck:
 def keep(chain: str, what: Checked, proof: ChainCheck, *, took_ms: float, by: User | None = None) -> ChainCheck:
     """Store the result of a verification; `proof` is an unsaved row."""
     proof.chain, proof.what, proof.took_ms, proof.checked_by = chain, what.value, took_ms, by
-    proof.reason = proof.reason[:_REASON_CHARACTERS]
     proof.save()
     return proof
 

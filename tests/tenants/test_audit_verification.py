@@ -10,13 +10,15 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError, connection, transaction
+from django.utils import translation
 from pytest_django import Settings
 
 from memoryhub.signing.keys import new_key
 from tenants.audit.chain import erase_payloads, erase_some, owner_chain
 from tenants.audit.digests import DIGESTED_COLUMNS, GENESIS, canonical_json, event_digest, head_seal
+from tenants.audit.faults import fault_words
 from tenants.audit.triggers import expected_triggers, missing_triggers
-from tenants.audit.verification import verify_chain
+from tenants.audit.verification import TRIGGERS, latest, prove_guards, verify_chain
 from tenants.errors import AuditConflict
 from tenants.models import AuditEvent, AuditHead, AuditPayload
 from tenants.principal import Principal
@@ -274,3 +276,14 @@ def test_the_command_misses_a_trigger_that_is_gone(chain: str) -> None:
     finally:
         install_triggers()
     assert missing_triggers(connection) == []
+
+
+@pytest.mark.django_db
+def test_several_missing_triggers_are_stored_whole_and_told_in_german() -> None:
+    with audit_unguarded():
+        found = prove_guards()
+    kept = latest(TRIGGERS)
+    assert kept is not None and len(kept.reason) > 200
+    with translation.override("de"):
+        words = fault_words(kept.reason)
+    assert words.count("fehlt oder ist abgeschaltet") == min(len(found), 10) and "is missing" not in words
