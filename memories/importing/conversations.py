@@ -27,6 +27,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
+from django.utils.translation import gettext as _
+
 from memories.constants import FIRST_YEAR, LAST_YEAR, MAX_MESSAGE_CHARACTERS
 from memories.errors import InvalidInput
 from memories.hygiene.text import clean_text
@@ -99,7 +101,7 @@ def read_json(path: Path) -> Any:
     """Return the JSON value of a whole file. Raises InvalidInput or OSError."""
     value = json_value(path.read_bytes().removeprefix(_BYTE_ORDER_MARK), place="file")
     if value is _BLANK:
-        raise InvalidInput("file", "is empty.")
+        raise InvalidInput("file", _("is empty."))
     return value
 
 
@@ -120,17 +122,18 @@ def json_value(source: bytes | str, *, place: str) -> Any:
     try:
         text = source.decode("utf-8") if isinstance(source, bytes) else source
     except UnicodeDecodeError as error:
-        raise InvalidInput(place, f"is not valid UTF-8 (at byte {error.start + 1}).") from None
+        raise InvalidInput(place, _("is not valid UTF-8 (at byte %(byte)s).") % {"byte": error.start + 1}) from None
     if not text.strip():
         return _BLANK
     try:
         return json.loads(text, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
-        raise InvalidInput(place, f"is not valid JSON ({error.msg} at {_position(error)}).") from None
+        where = {"line": error.lineno, "character": error.colno}
+        raise InvalidInput(place, _("is not valid JSON (at line %(line)s, character %(character)s).") % where) from None
     except RecursionError:
-        raise InvalidInput(place, "is not readable JSON: it is nested too deeply.") from None
+        raise InvalidInput(place, _("is not readable JSON: it is nested too deeply.")) from None
     except ValueError as error:
-        raise InvalidInput(place, f"is not readable JSON: {error}.") from None
+        raise InvalidInput(place, _("is not readable JSON: %(fault)s.") % {"fault": error}) from None
 
 
 def text_of(value: object, name: str, *, place: str) -> str:
@@ -138,7 +141,7 @@ def text_of(value: object, name: str, *, place: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise InvalidInput(place, f'"{name}" must be text.')
+        raise InvalidInput(place, _('"%(name)s" must be text.') % {"name": name})
     return value
 
 
@@ -151,21 +154,19 @@ def time_of(value: object, name: str, *, place: str) -> datetime:
         elif isinstance(value, int | float) and not isinstance(value, bool):
             moment = datetime.fromtimestamp(value, UTC)
         else:
-            raise InvalidInput(place, f'"{name}" must be a time, such as "2024-03-06T17:42:00Z".')
+            problem = _('"%(name)s" must be a time, such as "2024-03-06T17:42:00Z".')
+            raise InvalidInput(place, problem % {"name": name})
     except (ValueError, OverflowError, OSError):
-        problem = f'"{name}" is not a time; write "2024-03-06T17:42:00Z" or seconds since 1970.'
-        raise InvalidInput(place, problem) from None
+        problem = _('"%(name)s" is not a time; write "2024-03-06T17:42:00Z" or seconds since 1970.')
+        raise InvalidInput(place, problem % {"name": name}) from None
     if not FIRST_YEAR <= moment.year <= LAST_YEAR:
-        raise InvalidInput(place, f'"{name}" lies outside the years {FIRST_YEAR} to {LAST_YEAR}.')
+        problem = _('"%(name)s" lies outside the years %(first)s to %(last)s.')
+        raise InvalidInput(place, problem % {"name": name, "first": FIRST_YEAR, "last": LAST_YEAR})
     return moment
 
 
-def _position(error: json.JSONDecodeError) -> str:
-    return f"character {error.colno}" if error.lineno == 1 else f"line {error.lineno}, character {error.colno}"
-
-
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(_("%(name)s is no number of JSON") % {"name": name})
 
 
 _OWNER = frozenset(["user", "human"])
@@ -247,8 +248,9 @@ def parse_chatgpt(data: object, number: int | None = None) -> tuple[Conversation
     Raises InvalidInput for another format or a missing conversation.
     """
     if not isinstance(data, list) or not all(isinstance(entry, dict) and "mapping" in entry for entry in data):
-        raise InvalidInput("file", 'is no conversations.json of an account export: a list of objects with "mapping".')
-    sessions = (_session(entry, f"conversation {place}") for place, entry in chosen(data, number))
+        problem = _('is no conversations.json of an account export: a list of objects with "mapping".')
+        raise InvalidInput("file", problem)
+    sessions = (_session(entry, _("conversation %(id)s") % {"id": place}) for place, entry in chosen(data, number))
     return tuple(session for session in sessions if session.turns)
 
 
@@ -257,11 +259,12 @@ def _session(entry: Mapping[str, Any], place: str) -> ConversationSession:
     started = None if began is None else time_of(began, "create_time", place=place)
     key = text_of(entry.get("conversation_id") or entry.get("id"), "id", place=place)
     if not key:
-        raise InvalidInput(place, 'needs "id".')
+        raise InvalidInput(place, _('needs "%(name)s".') % {"name": "id"})
     turns: list[ConversationTurn] = []
     for node_id, message in _path(entry, place):
         previous = turns[-1].happened_at if turns else started
-        if turn := _chatgpt_turn(node_id, message, f"{place}, message {node_id}", previous):
+        at = _("%(place)s, message %(id)s") % {"place": place, "id": node_id}
+        if turn := _chatgpt_turn(node_id, message, at, previous):
             turns.append(turn)
     return ConversationSession(key=key, turns=tuple(turns), title=text_of(entry.get("title"), "title", place=place))
 
@@ -270,16 +273,16 @@ def _path(entry: Mapping[str, Any], place: str) -> Iterator[tuple[str, Mapping[s
     """Yield the messages from the root to `current_node`: the last visible path, without abandoned branches."""
     mapping, here = entry["mapping"], entry.get("current_node")
     if not isinstance(mapping, dict):
-        raise InvalidInput(place, '"mapping" must be an object.')
+        raise InvalidInput(place, _('"mapping" must be an object.'))
     if not mapping:
         return
     if not isinstance(here, str) or here not in mapping:
-        raise InvalidInput(place, '"current_node" names no message of "mapping".')
+        raise InvalidInput(place, _('"current_node" names no message of "mapping".'))
     path: dict[str, Mapping[str, Any]] = {}
     while isinstance(here, str) and here in mapping:
         node = mapping[here]
         if here in path or not isinstance(node, dict):
-            raise InvalidInput(place, '"mapping" is no tree of messages.')
+            raise InvalidInput(place, _('"mapping" is no tree of messages.'))
         path[here] = node
         here = node.get("parent")
     for node_id, node in reversed(path.items()):
@@ -302,7 +305,7 @@ def _chatgpt_turn(
         return None
     moment = message.get("create_time")
     if moment is None and previous is None:
-        raise InvalidInput(place, 'has no "create_time", and neither has its conversation.')
+        raise InvalidInput(place, _('has no "create_time", and neither has its conversation.'))
     return ConversationTurn(
         key=node_id,
         place=place,

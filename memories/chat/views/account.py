@@ -252,8 +252,9 @@ def run_import(request: HttpRequest, principal: Principal) -> JsonResponse:
         admit_more(principal, Bucket.ENTRIES, max(size_of(found), units_of(len(body))) - 1)
         done = import_export(principal, form, found, dry_run=dry_run, learn=True, seconds=IMPORTING_SECONDS)
     except (InvalidInput, Conflict, LimitExceeded) as error:
-        field = error.field if isinstance(error, InvalidInput) else ""
-        words = refusal(error, _("The file") if field == "file" else f"“{field}”")
+        words = refusal(error, _("The file"))
+        if isinstance(error, InvalidInput) and error.field != "file":
+            words = f"{capfirst(error.field)}: {error.reason}"
         return JsonResponse({"message": words}, status=400 if isinstance(error, InvalidInput) else 409)
     context = {"done": done, "events": done.report.added[Kind.EPISODIC], "dry_run": dry_run, "shown": done.refused[:20]}
     return JsonResponse({"html": render_to_string("account/_imported.html", context), "complete": done.complete})

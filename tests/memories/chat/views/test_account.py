@@ -256,6 +256,22 @@ def test_a_file_that_cannot_be_read_is_refused(ada: Client, principal: Principal
     assert answer.status_code in (400, 413) and not Session.objects.of(principal).exists()
 
 
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [
+        ("en", 'Conversation 0, message n1: "create_time" is not a time'),
+        ("de", "Unterhaltung 0, Nachricht n1: „create_time“ ist keine Zeit"),
+        ("es", "Conversación 0, mensaje n1: «create_time» no es una hora"),
+    ],
+)
+def test_a_fault_of_a_file_is_told_with_its_place_in_the_language_of_the_page(
+    ada: Client, language: str, said: str
+) -> None:
+    body = chatgpt().replace(b'"create_time": 1700000000}', b'"create_time": "soon"}', 1)
+    answer = ada.post("/account/import/run/", body, "application/octet-stream", headers={"Accept-Language": language})
+    assert answer.status_code == 400 and answer.json()["message"].startswith(said)
+
+
 DAMAGED = zipped(chatgpt())[:60] + bytes(20) + zipped(chatgpt())[80:]
 
 
