@@ -15,7 +15,7 @@ from typing import Any, Final, cast
 from django.conf import settings
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
-from django.utils import translation
+from django.utils import formats, translation
 from django.utils.cache import patch_vary_headers
 
 from memoryhub.problem_details import is_api
@@ -55,6 +55,12 @@ def speak(language: str, request: HttpRequest) -> None:
 def gettext_lazy(text: str) -> str:
     """Django's, for tables of texts that templates render: to these it is the text."""
     return cast("str", translation.gettext_lazy(text))
+
+
+def number(value: float, decimals: int | None = None) -> str:
+    """A number with the separators of the language of the page; without `decimals`, with as many as it has."""
+    plain = value if isinstance(value, int) or decimals is not None else f"{value:g}"
+    return formats.number_format(plain, decimals, force_grouping=True)
 
 
 def parts_of(composed: str, text: str) -> dict[str, str] | None:

@@ -30,6 +30,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from memoryhub.db.compiled_query import Prepared
+from memoryhub.languages import number
 from tenants.audit.chain import EventDraft, record_tenant_event
 from tenants.audit.rights import token_record
 from tenants.errors import Forbidden, InvalidValue, store
@@ -185,7 +186,8 @@ def _issued(
             raise InvalidValue("expires_at", _("Give a time in the future."))
         if token.expires_at and token.expires_at > now + timedelta(days=days, minutes=1):  # a minute to fill in a form
             raise InvalidValue(
-                "expires_at", _("A token of this organisation works for at most %(days)s days.") % {"days": f"{days:,}"}
+                "expires_at",
+                _("A token of this organisation works for at most %(days)s days.") % {"days": number(days)},
             )
         token.prefix, token.digest = _shown(plaintext), digest_of(plaintext)
         store(token)

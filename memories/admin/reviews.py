@@ -25,7 +25,7 @@ from memories.selectors.reviews import answered, decidable
 from memories.services.reviews.decisions import ReviewChoice, decide, undo_decision
 from memories.staff.base import REFUSALS
 from memories.staff.reviews import QUESTIONS, decider, may_decide
-from memoryhub.languages import gettext_lazy
+from memoryhub.languages import gettext_lazy, number
 from tenants.admin.scoping import TenantScopedAdmin, by_name, named, roles_held, signed_in
 from tenants.principal import Role
 from tenants.principals import STAFF_ROLES
@@ -160,7 +160,7 @@ class ReviewItemAdmin(TenantScopedAdmin[ReviewItem]):
     def staleness(self, item: ReviewItem) -> str | None:
         """The staleness at the time the review was opened."""
         value = item.evidence.get("staleness")
-        return f"{value:.2f}" if isinstance(value, int | float) else None
+        return number(value, 2) if isinstance(value, int | float) else None
 
     @admin.action(description=gettext_lazy("Evict the chosen memories"), permissions=["change"])
     def evict_chosen(self, request: HttpRequest, queryset: QuerySet[ReviewItem]) -> None:

@@ -17,7 +17,7 @@ from memories.models import ThresholdProposal
 from memories.presenting.reasons import reason_words
 from memories.services.policies import apply_proposal, dismiss_proposal
 from memories.staff.base import REFUSALS
-from memoryhub.languages import gettext_lazy
+from memoryhub.languages import gettext_lazy, number
 from tenants.admin.scoping import TenantScopedAdmin, acting
 
 _SHOWN = ("tenant", "value", "previous", "why", "state", "considered", "created_at", "applied_at", "dismissed_at")
@@ -71,12 +71,12 @@ class ThresholdProposalAdmin(TenantScopedAdmin[ThresholdProposal]):
     def considered(self, proposal: ThresholdProposal) -> SafeString:
         """The evidence as a table: how many used memories each value keeps, and how many ignored ones it leaves out."""
         evidence: dict[str, Any] = proposal.evidence
-        rows = [(f"{each['value']:g}", each["kept"], each["cut"]) for each in evidence.get("values", ())]
+        rows = [[number(each[name]) for name in ("value", "kept", "cut")] for each in evidence.get("values", ())]
         body = format_html_join("", "<tr><td>{}</td><td>{}</td><td>{}</td></tr>", rows)
         head = (
             _("threshold"),
-            _("used kept, of %(count)s") % {"count": evidence.get("used", 0)},
-            _("ignored left out, of %(count)s") % {"count": evidence.get("ignored", 0)},
+            _("used kept, of %(count)s") % {"count": number(evidence.get("used", 0))},
+            _("ignored left out, of %(count)s") % {"count": number(evidence.get("ignored", 0))},
         )
         return format_html("<table><tr><th>{}</th><th>{}</th><th>{}</th></tr>{}</table>", *head, body)
 
@@ -96,6 +96,6 @@ class ThresholdProposalAdmin(TenantScopedAdmin[ThresholdProposal]):
             except REFUSALS as error:
                 self.message_user(request, str(error), messages.ERROR)
             else:
-                value = "" if proposal.value is None else f"{proposal.value:g}"
+                value = "" if proposal.value is None else number(proposal.value)
                 told = outcome.format(value=value, tenant=proposal.tenant)
                 self.message_user(request, told, messages.SUCCESS)

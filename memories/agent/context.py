@@ -22,6 +22,7 @@ from memories.recall.pipeline import foremost, recall_among, recall_and_keep
 from memories.selectors.memories import pinned_facts, stable_facts
 from memories.selectors.policies import policy_of
 from memories.types import ALL_KINDS, ExternalRecord, Kind, Recall, Recalled
+from memoryhub.languages import number
 from tenants.principal import Principal
 
 # The share of the budget that the profile may take.
@@ -76,7 +77,7 @@ def context_of(
         raise InvalidInput(
             "token_budget",
             _("must be between %(least_tokens)s and %(most_tokens)s.")
-            % {"least_tokens": LEAST_TOKENS, "most_tokens": f"{MOST_TOKENS:,}"},
+            % {"least_tokens": LEAST_TOKENS, "most_tokens": number(MOST_TOKENS)},
         )
     left = budget - estimated(render_context((), (), degraded=True))
     profile = _profile(principal, int(left * PROFILE_SHARE)) if Kind.SEMANTIC in types else []

@@ -12,6 +12,7 @@ import unicodedata
 from django.utils.translation import gettext as _
 
 from memories.errors import InvalidInput
+from memoryhub.languages import number
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -28,7 +29,7 @@ def clean_text(value: object, *, field: str, limit: int, required: bool = True) 
         raise InvalidInput(
             field,
             _("is too long: %(count)s characters, at most %(limit)s are allowed.")
-            % {"count": f"{len(value):,}", "limit": f"{limit:,}"},
+            % {"count": number(len(value)), "limit": number(limit)},
         )
     if "\x00" in value:
         raise InvalidInput(field, _("holds a NUL character; remove it and send again."))

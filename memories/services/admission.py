@@ -34,6 +34,7 @@ from memories.selectors.sessions import find_session
 from memoryhub import limits
 from memoryhub.db.scope import WideRole, acting_as
 from memoryhub.env.limits import HOUR, MINUTE, OPEN_TURNS, Bucket, Level, limit_name
+from memoryhub.languages import number
 from memoryhub.limits import PLACES, Place, Quota, QuotaUse
 from memoryhub.middleware import AdmittedRequest, length_of, upload_limit
 from tenants.models import Tenant
@@ -200,7 +201,7 @@ def _exceeded(
     level, __, bucket = last.quota.name.partition("_")
     what = str(_WHOSE[Level(level)]) % {"what": _WHAT[Bucket(bucket)]}
     if (most := min(use.quota.limit for use in exceeded)) < last.quota.units:
-        what += f": at most {most:,} are taken at once, so divide them"
+        what = _("%(what)s: at most %(most)s are taken at once, so divide them") % {"what": what, "most": number(most)}
     names = [use.quota.name for use in exceeded]
     return _refused(principal, bucket, what, last.seconds, names, _headers(exceeded))
 

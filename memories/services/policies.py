@@ -35,6 +35,7 @@ from memories.services.upstreams import checked_upstreams, recorded_upstreams, s
 from memories.types import Handling, RecallMode, SecondPerson
 from memories.words import words
 from memoryhub.env.limits import DEFAULT_LIMITS, MAX_LIMIT, OPEN_TURNS, Level
+from memoryhub.languages import number
 from memoryhub.leases import fault_of
 from tenants.audit.chain import EventDraft, record_tenant_event
 from tenants.errors import Forbidden
@@ -316,7 +317,7 @@ def _apps(name: str, value: object) -> dict[str, dict[str, str]]:
         raise InvalidInput(
             name,
             _("is too long: at most %(apps_characters)s characters are allowed for all apps together.")
-            % {"apps_characters": f"{_APPS_CHARACTERS:,}"},
+            % {"apps_characters": number(_APPS_CHARACTERS)},
         )
     return decided
 
@@ -356,7 +357,8 @@ def limit_field(limit: str) -> str:
 def _whole(name: str, value: object, least: int, most: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise InvalidInput(
-            name, _("must be a whole number from %(least)s to %(most)s.") % {"least": f"{least:,}", "most": f"{most:,}"}
+            name,
+            _("must be a whole number from %(least)s to %(most)s.") % {"least": number(least), "most": number(most)},
         )
     return value
 

@@ -20,6 +20,7 @@ from memories.errors import Conflict, InvalidInput
 from memories.hygiene.text import clean_text
 from memories.models import MemoryPolicy
 from memories.selectors.upstreams import CHAT_VENDOR, VENDORS
+from memoryhub.languages import number
 from memoryhub.outgoing import address_fault
 from tenants.search_keys.claims import box, seal, with_first_key
 
@@ -41,7 +42,7 @@ def checked_upstreams(name: str, value: object) -> dict[str, dict[str, Any]]:
         if key is not None and not (isinstance(key, str) and len(key) <= MAX_KEY and key.isascii()):
             raise InvalidInput(
                 f"{name}.{vendor}.key",
-                _("must have at most %(max_key)s ASCII characters.") % {"max_key": f"{MAX_KEY:,}"},
+                _("must have at most %(max_key)s ASCII characters.") % {"max_key": number(MAX_KEY)},
             )
         if key and not key.isprintable():
             raise InvalidInput(f"{name}.{vendor}.key", _("holds a character that is not seen."))

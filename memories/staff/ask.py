@@ -29,6 +29,7 @@ from memories.staff.base import MemberView
 from memories.staff.candidates import CUTS, FACTORS, FunnelStep, SignalRow, funnel_of, table_of
 from memories.staff.why_not import found_by, why_not_in
 from memories.types import ALL_KINDS
+from memoryhub.languages import number
 from tenants.errors import Forbidden
 from tenants.principals import reading_principal, still
 
@@ -47,7 +48,7 @@ class QuestionForm(forms.Form):
     superseded = forms.BooleanField(required=False)
     as_of = forms.DateTimeField(required=False, input_formats=["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d"])
     token_budget = forms.IntegerField(required=False, min_value=1)
-    threshold = forms.FloatField(required=False)
+    threshold = forms.FloatField(required=False, localize=True)
     why = forms.CharField(required=False, max_length=300)
 
 
@@ -69,7 +70,7 @@ class Ask(FormMixin[QuestionForm], ProcessFormView, MemberView):
         return {
             "kinds": [kind.value for kind in ALL_KINDS],
             "limit": DEFAULT_RECALL_LIMIT,
-            "threshold": "" if threshold is None else f"{threshold:g}",
+            "threshold": "" if threshold is None else number(threshold),
         }
 
     def form_invalid(self, form: QuestionForm) -> HttpResponse:

@@ -22,7 +22,7 @@ from memories.recall.explaining import ConsideredCandidate, Origin
 from memories.recall.selection import Cut
 from memories.selectors.memories import Memory
 from memories.types import Kind
-from memoryhub.languages import gettext_lazy
+from memoryhub.languages import gettext_lazy, number
 
 # The title of each stage of a recall, in order.
 STAGE_TITLES: Mapping[str, str] = {
@@ -100,7 +100,7 @@ class SignalBar:
     def drawn(self) -> SafeString:
         """The HTML of the cell. A table has hundreds of cells, and including a template for each would be slow."""
         width = WIDE * min(max(self.value / self.highest, 0.0), 1.0)
-        return format_html(_BAR, f"{self.value:.2f}", self.tone, f"{width:.1f}")
+        return format_html(_BAR, number(self.value, 2), self.tone, f"{width:.1f}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from memories.agent.prompt import made_for_the_model
 from memories.errors import InvalidInput, NotFound, SearchForbidden, SearchUnavailable
 from memories.hygiene.sensitivity.findings import short
 from memories.models import Fact, Mention, MessageState, Relation
+from memories.presenting.lines import SECTIONS
 from memories.presenting.memory import MemoryView, source_words
 from memories.presenting.turns import usage_of
 from memories.selectors.memories import chain_of
@@ -38,7 +39,7 @@ from memories.staff.candidates import STAGE_TITLES, FunnelStep, funnel_of, table
 from memories.staff.cases import CasePart
 from memories.staff.why_not import found_by, why_not_in_turn
 from memories.types import ALL_KINDS, CURRENT, SensitiveKind
-from memoryhub.languages import gettext_lazy
+from memoryhub.languages import gettext_lazy, number
 from tenants.errors import is_storable
 
 PAGE_SIZE = 50
@@ -310,12 +311,12 @@ def _recorded(traced: TracedRecall) -> dict[str, Any]:
 
 def _bounds(parameters: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The label and value of each parameter of the recall, except for those left at their defaults."""
-    kinds, as_of = parameters.get("types", ()), parameters.get("as_of")
+    kinds, as_of, threshold = parameters.get("types", ()), parameters.get("as_of"), parameters.get("threshold")
     bounds = [
-        (_("kinds"), ", ".join(kinds) if set(kinds) != set(ALL_KINDS) else None),
+        (_("kinds"), ", ".join(str(SECTIONS[kind].title) for kind in kinds) if set(kinds) != set(ALL_KINDS) else None),
         (_("limit"), parameters.get("limit")),
         (_("tokens"), parameters.get("token_budget")),
-        (_("threshold"), parameters.get("threshold")),
+        (_("threshold"), None if threshold is None else number(threshold)),
         (_("as of"), date_format(datetime.fromisoformat(as_of), "DATETIME_FORMAT") if as_of else None),
         (_("task"), parameters.get("task")),
         (_("superseded"), _("included") if parameters.get("include_superseded") else None),

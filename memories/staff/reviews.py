@@ -37,7 +37,7 @@ from memories.services.reviews.decisions import ReviewChoice, decide, undo_decis
 from memories.services.screening import Screen
 from memories.staff.base import REFUSALS, TenantObjectView, purpose_of, refusal_words
 from memories.types import Owner
-from memoryhub.languages import gettext_lazy
+from memoryhub.languages import gettext_lazy, number
 from memoryhub.redirects import next_address
 from tenants.admin.scoping import acting, signed_in
 from tenants.audit.fields import field_words
@@ -274,4 +274,4 @@ def parts_of(item: ReviewItem, *, now: datetime) -> list[tuple[str, float, float
 
 
 def _value(value: object) -> str:
-    return f"{value:.2f}" if isinstance(value, float) else str(value)
+    return number(value, 2) if isinstance(value, float) else str(value)

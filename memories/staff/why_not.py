@@ -24,6 +24,7 @@ from memories.selectors.staff.inspecting import InspectorFilter, inspected
 from memories.services.admin_requests import note_question
 from memories.staff.candidates import SIGNALS, CandidateLine, lines_of, lines_of_trace
 from memories.types import ALL_KINDS, CURRENT
+from memoryhub.languages import number
 from tenants.principal import Principal
 
 # Memories of each kind that a search lists.
@@ -154,7 +155,7 @@ def _told(memory: Memory, placing: Placing, *, recorded: bool = False) -> WhyNot
 def _verdict(placing: Placing) -> str:
     if placing.rank is None:
         return _("It was not among the %(of)s candidates.") % {"of": placing.of}
-    numbers = {"rank": placing.rank, "of": placing.of, "score": f"{placing.score:.2f}"}
+    numbers = {"rank": placing.rank, "of": placing.of, "score": number(placing.score, 2)}
     where = _("It was number %(rank)s of %(of)s candidates, with a score of %(score)s.") % numbers
     if placing.cut is Cut.NO:
         return _("%(where)s It was given to the answer.") % {"where": where}
@@ -175,8 +176,8 @@ def _lift(memory: Memory, placing: Placing) -> str:
     words = {
         "signal": title,
         "hint": hint[0].lower() + hint[1:],
-        "had": f"{placing.had:.2f}",
-        "needed": f"{placing.needed:.2f}",
+        "had": number(placing.had, 2),
+        "needed": number(placing.needed, 2),
         "rank": placing.lifted_to,
         "given": placing.given,
     }

@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy
 
 from memories.errors import Blocked, Spot
 from memories.types import HIGH_SEVERITY, Handling, SensitiveKind
+from memoryhub.languages import number
 
 # The handling in a tenant without a policy: values of low severity are only flagged.
 USUAL_HANDLING: Mapping[SensitiveKind, Handling] = {
@@ -245,7 +246,7 @@ def short(kind: SensitiveKind) -> str:
 
 def at(spot: Spot) -> str:
     """Describe a position, such as "holds a payment card number at characters 12 to 30", counted from 1."""
-    place = {"what": with_article(spot.kind), "first": f"{spot.start + 1:,}", "last": f"{spot.end:,}"}
+    place = {"what": with_article(spot.kind), "first": number(spot.start + 1), "last": number(spot.end)}
     return _("holds %(what)s at characters %(first)s to %(last)s") % place
 
 

@@ -45,6 +45,16 @@ def test_a_proposal_is_shown_with_its_reasons(browser: Client, proposal: Thresho
     assert "to be decided" in shown
 
 
+def test_values_are_written_as_the_language_has_them(
+    browser: Client, tenant: Tenant, proposal: ThresholdProposal
+) -> None:
+    page = reverse("admin:memories_thresholdproposal_change", args=[proposal.pk])
+    german = {"accept-language": "de"}
+    assert "<td>0,75</td><td>5</td><td>2</td>" in browser.get(page, headers=german).content.decode()
+    said = browser.post(page, {"_decide": "apply"}, follow=True, headers=german).content.decode()
+    assert f"0,75 ist die Schwelle von {tenant}." in said
+
+
 def test_a_proposal_is_applied_once(browser: Client, tenant: Tenant, proposal: ThresholdProposal) -> None:
     said = decide(browser, "apply", proposal)
     assert f"0.75 is the threshold of {tenant}." in said
