@@ -19,6 +19,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext
 from django_stubs_ext import StrOrPromise
 
+from memoryhub.languages import number
 from tenants.audit.fields import field_words, value_words
 from tenants.audit.phrases import object_of, own_password, phrase_of
 from tenants.models import ApiToken, AuditEvent, Membership, Tenant, User
@@ -87,6 +88,8 @@ def _plain(name: str, value: Any) -> str:
         return _("nothing")
     if isinstance(value, bool):
         return _("yes") if value else _("no")
+    if isinstance(value, int | float):
+        return number(value)
     return value_words(name, value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
