@@ -59,8 +59,9 @@ FAILED = "sign_in_failed"
 # the database, which counts them, are refused as too many: seconds, in allauth 1.
 ratelimit.CACHE_LOCK_WAIT_TIMEOUT = 10
 
-# allauth's German says "Du" in these, and its Spanish miscounts one; the catalogs of this site come first.
+# allauth's German says "Du" in these, and its Spanish miscounts or lacks some; the catalogs of this site come first.
 WORDED_HERE = (
+    gettext_noop("Passwordless"),
     gettext_noop("Please type your current password."),
     gettext_noop("You are about to deactivate authenticator app based authentication. Are you sure?"),
     gettext_noop("You are about to generate a new set of recovery codes for your account."),
