@@ -40,7 +40,7 @@ from memories.types import Owner
 from memoryhub.languages import gettext_lazy, number
 from memoryhub.redirects import next_address
 from tenants.admin.scoping import acting, signed_in
-from tenants.audit.fields import field_words
+from tenants.audit.fields import field_words, value_words
 from tenants.errors import Forbidden, NoMembership, TenantsError
 from tenants.middleware import request_id_of
 from tenants.models import Membership, User
@@ -250,7 +250,7 @@ def sides_of(principal: Principal | None, item: ReviewItem) -> list[dict[str, An
 
 def evidence(item: ReviewItem) -> list[tuple[str, str]]:
     """The evidence for which the review was opened, as labels and values."""
-    return [(capfirst(field_words(name)), _value(value)) for name, value in item.evidence.items()]
+    return [(capfirst(field_words(name)), _value(name, value)) for name, value in item.evidence.items()]
 
 
 def parts_of(item: ReviewItem, *, now: datetime) -> list[tuple[str, float, float | None]]:
@@ -273,5 +273,5 @@ def parts_of(item: ReviewItem, *, now: datetime) -> list[tuple[str, float, float
     ]
 
 
-def _value(value: object) -> str:
-    return number(value, 2) if isinstance(value, float) else str(value)
+def _value(name: str, value: object) -> str:
+    return number(value, 2) if isinstance(value, float) else value_words(name, str(value))

@@ -36,6 +36,7 @@ _FIELDS: Final[Mapping[str, StrOrPromise]] = {
     "consolidate_hours": pgettext_lazy("field", "hours until a consolidation"),
     "contradiction": pgettext_lazy("field", "contradiction"),
     "copy": pgettext_lazy("field", "copy"),
+    "cosine": pgettext_lazy("field", "likeness"),
     "cursor": pgettext_lazy("field", "page"),
     "daily": pgettext_lazy("field", "at most a day"),
     "decision": pgettext_lazy("field", "decision"),
@@ -184,6 +185,8 @@ _FIELDS: Final[Mapping[str, StrOrPromise]] = {
 }
 _VALUES: Final[Mapping[str, Mapping[str, StrOrPromise]]] = {
     "contradiction": {"harsh": gettext_lazy("corrected"), "natural": gettext_lazy("changed")},
+    "found": {"chat": gettext_lazy("in chat")},
+    "judge": {"rules": gettext_lazy("the rules"), "agent": gettext_lazy("the agent")},
     "role": dict(Role.choices),
     "source": {
         "user_stated": gettext_lazy("user stated"),

@@ -54,6 +54,7 @@ _DID: Final[Mapping[str, StrOrPromise]] = {
     "memory.exported": gettext_lazy("exported the memory %(object)s"),
     "memory.masked": gettext_lazy("masked what is sensitive in %(object)s"),
     "memory.read": gettext_lazy("looked at the memory %(object)s"),
+    "original.opened": gettext_lazy("opened the original text of %(object)s"),
     "playbook.created": gettext_lazy("wrote down %(object)s"),
     "playbook.described": gettext_lazy("changed the metadata of %(object)s"),
     "playbook.failed": gettext_lazy("noted a failure of %(object)s"),
@@ -88,6 +89,7 @@ _DID: Final[Mapping[str, StrOrPromise]] = {
     "user.sign_in_failed": gettext_lazy("refused a sign-in of %(object)s"),
     "user.signed_in": gettext_lazy("signed in %(object)s"),
     "user.signed_out": gettext_lazy("signed out %(object)s"),
+    "webhook.replayed": gettext_lazy("sent the events of %(object)s again"),
 }
 # Phrases of all other actions, by their verb.
 _VERBS: Final[Mapping[str, StrOrPromise]] = {
@@ -97,6 +99,7 @@ _VERBS: Final[Mapping[str, StrOrPromise]] = {
     "approved": gettext_lazy("approved %(object)s"),
     "archived": gettext_lazy("archived %(object)s"),
     "begun": gettext_lazy("began %(object)s"),
+    "cancelled": gettext_lazy("cancelled %(object)s"),
     "changed": gettext_lazy("changed %(object)s"),
     "closed": gettext_lazy("closed %(object)s"),
     "created": gettext_lazy("created %(object)s"),
@@ -116,15 +119,18 @@ _VERBS: Final[Mapping[str, StrOrPromise]] = {
     "pinned": gettext_lazy("pinned %(object)s"),
     "placed": gettext_lazy("placed %(object)s"),
     "promoted": gettext_lazy("promoted %(object)s"),
+    "refused": gettext_lazy("refused %(object)s"),
     "released": gettext_lazy("released %(object)s"),
     "renamed": gettext_lazy("renamed %(object)s"),
     "replaced": gettext_lazy("replaced %(object)s"),
     "restored": gettext_lazy("restored %(object)s"),
     "retired": gettext_lazy("retired %(object)s"),
     "retracted": gettext_lazy("retracted %(object)s"),
+    "retried": gettext_lazy("repeated %(object)s"),
     "revived": gettext_lazy("revived %(object)s"),
     "revoked": gettext_lazy("revoked %(object)s"),
     "rotated": gettext_lazy("rotated %(object)s"),
+    "stopped": gettext_lazy("stopped %(object)s"),
     "superseded": gettext_lazy("superseded %(object)s"),
     "unarchived": gettext_lazy("unarchived %(object)s"),
     "unconfirmed": gettext_lazy("unconfirmed %(object)s"),
@@ -154,6 +160,8 @@ _NOUNS: Final[Mapping[str, StrOrPromise]] = {
     "forgetting": pgettext_lazy("object", "a proposal to forget"),
     "invitation": pgettext_lazy("object", "an invitation"),
     "feedback": pgettext_lazy("object", "feedback on an answer"),
+    "operation": pgettext_lazy("object", "an operation of learning"),
+    "webhook": pgettext_lazy("object", "a webhook"),
 }
 # Actions whose phrase is complete: the sentence names no object.
 _WHOLE = frozenset({

@@ -116,7 +116,7 @@ def test_its_evidence_and_events_are_told_in_the_language_of_the_reader(
     ReviewItem.objects.unscoped("this one").filter(pk=item.pk).update(evidence={"judge": "rules"})
     User.objects.filter(pk=alice.user_id).update(language="de")
     shown = browser.get(page(item)).content.decode()
-    assert "Urteil von" in shown and "Fakt erstellt von Mitglied" in shown
+    assert "<dt>Urteil von</dt><dd>die Regeln</dd>" in shown and "Fakt erstellt von Mitglied" in shown
 
 
 @pytest.mark.parametrize(
