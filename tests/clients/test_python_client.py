@@ -29,6 +29,13 @@ EXAMPLES = [
 # By the name that they leave to their reader.
 OF_A_MEMBER = [example for example in EXAMPLES if "token=TOKEN" in example]
 OF_A_KEY = [example for example in EXAMPLES if "token=BACKEND_KEY" in example or "MEMORYHUB_KEY" in example]
+# The scopes of the keys that the guide says to make, by the name that its examples give them.
+SCOPES = {
+    name: scopes.split()
+    for scopes, name in re.findall(
+        r"^memoryhub token create .*--scopes (.+) +# (\w+)$", GUIDES[0].read_text(), re.MULTILINE
+    )
+}
 
 pytestmark = pytest.mark.long
 
@@ -190,8 +197,10 @@ def test_the_asynchronous_client_makes_the_same_calls(url: str, person: Person) 
 
 
 @pytest.mark.parametrize("example", OF_A_MEMBER, ids=range(len(OF_A_MEMBER)))
-def test_each_example_of_a_member_runs_as_it_is_written(example: str, url: str, person: Person) -> None:
-    run(example, url, {"TOKEN": person.token})
+def test_each_example_of_a_member_runs_as_it_is_written(example: str, url: str, key: str) -> None:
+    with Client(url, token=key) as backend:
+        made = backend.for_user("alice").tokens.create("guide", scopes=SCOPES["TOKEN"])
+    run(example, url, {"TOKEN": made.token})
 
 
 def test_every_example_is_run() -> None:

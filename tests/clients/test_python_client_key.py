@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from memoryhub_client import AsyncClient, Client, Forbidden, NotFound
-from tests.clients.test_python_client import OF_A_KEY, run
+from tests.clients.test_python_client import OF_A_KEY, SCOPES, run
 
 pytestmark = pytest.mark.long
 
@@ -82,6 +82,8 @@ def test_the_asynchronous_client_acts_for_users_as_well(url: str, key: str) -> N
 def test_each_example_of_a_key_runs_as_it_is_written(
     example: str, url: str, key: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("MEMORYHUB_KEY", key)
-    run(example, url, {"BACKEND_KEY": key})
+    with Client(url, token=key) as backend:
+        made = backend.tokens.create("guide", scopes=SCOPES["BACKEND_KEY"])
+    monkeypatch.setenv("MEMORYHUB_KEY", made.token)
+    run(example, url, {"BACKEND_KEY": made.token})
     assert "Edinburgh" in capsys.readouterr().out
