@@ -69,10 +69,13 @@ def test_the_telemetry_is_off() -> None:
     assert telemetry.client_telemetry.posthog is None
 
 
-def test_the_example_of_the_guide_runs_as_it_is_written(host: str, keys: list[str], user: str) -> None:
+def test_the_example_of_the_guide_runs_as_it_is_written(
+    host: str, keys: list[str], user: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     (example,) = examples("mem0.md")
     ours = example.replace("http://localhost:8000/api/mem0", host).replace("alice", user)
     exec(compile(ours, "example", "exec"), {"KEY": keys[0]})  # noqa: S102 - ours
+    assert "Edinburgh" in capsys.readouterr().out
 
 
 def test_a_conversation_is_learned_from_in_the_background(memory: Any, user: str) -> None:
