@@ -185,7 +185,8 @@ def test_the_export_to_read_holds_all_that_is_the_member_s_and_no_markup_of_thei
     answer = ada.post("/account/export/")
     document = answer.content.decode()
     assert answer.headers["Content-Disposition"].endswith('.html"')
-    for words in ("Lives in Leeds", "Brew tea", "Boil water", "I live in Leeds.", "Food and drink", "&lt;i&gt;coffee"):
+    told = ("You live in Leeds", "You like &lt;i&gt;coffee", "You like &lt;b&gt;tea")
+    for words in (*told, "Brew tea", "Boil water", "I live in Leeds.", "Food and drink"):
         assert words in document
     assert "<b>tea" not in document and "Hull" not in document and "<script" not in document
     assert AuditEvent.objects.filter(action="memory.exported").count() == 1

@@ -27,6 +27,11 @@ def test_everything_is_in_it_also_what_was_replaced(ada: Client, life: Life) -> 
     assert {"Lives in Bristol", "Lives in Edinburgh", "We left Bristol for Edinburgh"} <= texts
 
 
+def test_the_machine_readable_export_tells_a_fact_as_it_is_stored(ada: Client, principal: Principal) -> None:
+    remember_fact(principal, text="The user lives in Leeds")
+    assert [record["text"] for record in _exported(ada)] == ["The user lives in Leeds"]
+
+
 def test_exports_isolate_other_members_and_tenants(
     ada: Client, other_member: Principal, other_tenant_member: Principal
 ) -> None:
