@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.conf import settings
 
+from memories.agent.tool_schemas import WRITE
 from memories.consolidation.rules import rules
 from memories.llm import endpoint, endpoint_at
 from memories.llm.base import ChatMessage, ChatModel, Finished, Output, StopReason, TextPiece, ToolSchema
@@ -19,7 +20,8 @@ from memories.types import Kind
 from memories.words import words
 from tenants.principal import Principal
 
-NO_MODEL = "No language model is configured, so I can't answer. What you said is saved."
+NO_MODEL = "No language model is configured, so I can't answer."
+SAVED = "What you said is saved."
 RECALLED = "Recalled by its words:"
 _LONGEST_QUOTE = 300
 _MOST_QUOTES = 3
@@ -56,7 +58,7 @@ class OfflineResponder:
     def stream(
         self,
         messages: Sequence[ChatMessage],
-        tools: Sequence[ToolSchema],  # noqa: ARG002 - it calls none
+        tools: Sequence[ToolSchema],
         *,
         may_call_tools: bool,  # noqa: ARG002 - it calls none
     ) -> Generator[Output]:
@@ -64,7 +66,9 @@ class OfflineResponder:
         latest = max((place for place, message in enumerate(messages) if message["role"] == "user"), default=-1)
         asked = set(words(str(messages[latest]["content"]))) if latest >= 0 else set()
         quotes = [f"- {text}" for text in _recalled(messages[latest + 1 :]) if asked & set(words(text))]
-        answer = "\n".join([NO_MODEL, RECALLED, *quotes[:_MOST_QUOTES]] if quotes else [NO_MODEL])
+        stores = any(tool["function"]["name"] == WRITE for tool in tools)  # not offered while nothing is stored
+        said = f"{NO_MODEL} {SAVED}" if stores else NO_MODEL
+        answer = "\n".join([said, RECALLED, *quotes[:_MOST_QUOTES]] if quotes else [said])
         for piece in _PIECE.findall(answer):
             yield TextPiece(piece)
         yield Finished(StopReason.DONE)
