@@ -10,37 +10,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from memories.english import vocabulary
 from memories.english.playbooks import LONGEST, StatedPlaybook, read_playbook
-from memories.english.slots import DATE, KIN, NAME, PETS, SLOTS, TABLES, WORDS, P, pattern, same, spelled
+from memories.english.people import is_name, name_of, names_in
+from memories.english.slots import DATE, NAME, PETS, SLOTS, TABLES, WORDS, P, Statement, pattern, spelled
 from memories.english.text import capitalised, content_words, first_sentences, plain, slug, with_subject, without_time
 
 # Characters; longer sentences are usually narrative.
 LONGEST_SENTENCE = 400
 _LONGEST_TASTE, _LONGEST_VALUE, _LIST = 4, 5, 3
-_IRREGULAR, _DOING, _CALLED = (TABLES[name] for name in ("base_forms", "doing", "called"))
+_IRREGULAR, _DOING = (TABLES[name] for name in ("base_forms", "doing"))
 _HIS, _HERS = ("he", "his"), ("she", "her")
 _SEVERAL_HOLD = ("employer", "occupation", "home_city")
-
-
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """A fact in the form in which it is stored: short, without a subject. `ends` names what stopped being true.
-
-    `quote` is the clause that states it. `moved`: the home changed with it. `corrects`: the user contradicts an earlier
-    statement. `beside`: it adds to the facts under its key and replaces none.
-    """
-
-    text: str
-    key: str = ""
-    category: str = ""
-    ends: str = ""
-    quote: str = field(default="", compare=False)
-    moved: bool = field(default=False, compare=False)
-    corrects: bool = field(default=False, compare=False)
-    beside: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +100,7 @@ def _introduced(text: str) -> Iterator[Statement]:
     """Yield the name given after a greeting or by itself: "Hi! I'm Mira", "This is Bob."."""
     match = P["introduced"].match(text)
     name = vocabulary.person_in(match["name"] or match["here"]) if match else ""
-    if match and name and _names(name) and not P["peoples"].fullmatch(name):
+    if match and name and is_name(name) and not P["peoples"].fullmatch(name):
         yield Statement(f"Name is {name}", "name", "personal", quote=match[0])
 
 
@@ -142,12 +125,12 @@ class _Clauses:
         if doubtful or vocabulary.QUESTION.search(sentence) or '"' in sentence:
             return
         found: list[Statement] = []
-        named = [replace(each, quote=sentence) for each in _called(bare)]
+        named = [replace(each, quote=sentence) for each in names_in(bare)]
         last, moved = _OWNER, bool(P["moved"].search(bare))
         for part in P["next"].split(bare) if not P["another_time"].match(bare) else ():
             clause = without_time(P["openers"].sub("", part)).strip()
             match = P["subject"].match(clause)
-            match = match if match and (match["who"] or _names(match["named"] or "x")) else None
+            match = match if match and (match["who"] or is_name(match["named"] or "x")) else None
             last = self._subject(match) if match else last
             found += (replace(each, quote=part.strip()) for each in _clause(clause, match, last))
             self._other = _mentioned(part) or self._other
@@ -168,13 +151,8 @@ class _Clauses:
         return _OWNER if match["own"] else _person(match["who"] or "", match["name"] or match["named"] or "")
 
 
-def _names(name: str) -> bool:
-    """True if a capitalized word is a person's name."""
-    return name.split(maxsplit=1)[0].casefold() not in WORDS["nobody"]
-
-
 def _person(who: str, name: str) -> Subject:
-    return Subject(who.lower(), name if name and _names(name) else "")
+    return Subject(who.lower(), name if name and is_name(name) else "")
 
 
 def _mentioned(text: str) -> Subject | None:
@@ -346,43 +324,14 @@ def _anywhere(sentence: str) -> Iterator[Statement]:
 def _of_other(subject: Subject, predicate: str) -> Iterator[Statement]:
     """Yield statements about another person or a pet."""
     called = P["named"].match(predicate)
-    if subject.who and not subject.name and called and _names(called["name"]):
-        yield _name_of(subject.who, called["name"], "is called" if called["called"] else "is")
+    if subject.who and not subject.name and called and is_name(called["name"]):
+        yield name_of(subject.who, called["name"], "is called" if called["called"] else "is")
         return
     row = next((row for row in _OF_OTHERS if row[0].match(predicate)), None)
     if row and (match := row[0].match(predicate)):
         for each in _filled(row, match):
             key = f"{slug(str(subject))}_{each.key}" if each.key else ""
             yield replace(each, text=f"{subject} {each.text[0].lower()}{each.text[1:]}", key=key)
-
-
-def _name_of(who: str, name: str, link: str) -> Statement:
-    """Build the statement of a name.
-
-    A new name replaces the old one for unique relations such as a wife, but not for sisters.
-    """
-    one, kin = same(who), re.fullmatch(rf"{KIN}|child", who, re.IGNORECASE)
-    key = f"{who}_name" if who in PETS else one if one in WORDS["one_of"] else ""
-    category = "pets" if who in PETS else "family" if kin else {"boss": "work"}.get(one, "personal")
-    return Statement(f"{capitalised(who)} {link} {name}", key, "home" if "land" in who else category)
-
-
-def _called(sentence: str) -> Iterator[Statement]:
-    """Yield the names of relatives and pets in a sentence: "my wife Ana", "two cats, Miso and Tofu"."""
-    for match in P["apposed"].finditer(sentence):
-        if _names(name := match["name"]):
-            yield _name_of(match["who"].lower(), name, "is")
-            if match["age"]:
-                yield Statement(f"{name} is {match['age']} years old", f"{slug(name)}_age", "family")
-    for match in P["with_names"].finditer(sentence):
-        if match["what"] and not P["owner_acts"].match(sentence[: match.start()]):
-            continue  # somebody else's relative or pet
-        what = (match["what"] or match["mine"]).lower()
-        what = _CALLED.get(what) or (what.removesuffix("s") if match["mine"] else what)
-        names = [name for name in re.findall(NAME, match["names"]) if _names(name)]
-        yield from (replace(_name_of(what, name, "is called"), key="") for name in names)
-        if names and (born := P["born_on"].match(sentence[match.end() :])):
-            yield Statement(f"{names[-1]} was born on {born['date']}", f"{slug(names[-1])}_date_of_birth", "family")
 
 
 def _possession(owner: Subject, match: re.Match[str]) -> Iterator[Statement]:
@@ -394,7 +343,7 @@ def _possession(owner: Subject, match: re.Match[str]) -> Iterator[Statement]:
     told: tuple[str, str, str] | None = None
     if owner != _OWNER and key == "name":
         if owner.who and (name := re.match(NAME, value)):
-            yield _name_of(owner.who, name[0], "is called")
+            yield name_of(owner.who, name[0], "is called")
     elif owner != _OWNER:
         value = date["date"] if date and key == "birthday" else value if key != "birthday" else ""
         told = f"{owner}'s {thing} {link}", value, f"{slug(str(owner))}_{key}"

@@ -13,8 +13,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from memories.english.changes import Change, Correction, End, Shift
-from memories.english.grammar import Statement
-from memories.english.slots import SLOTS, P, pattern
+from memories.english.slots import SLOTS, P, Statement, pattern
 from memories.english.text import compiled, content_words, slug, word_set
 from memories.english.times import began
 from memories.english.vocabulary import relation_key, third_person

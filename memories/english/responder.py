@@ -22,11 +22,11 @@ from memories.constants import MAX_TOOL_CALLS_AT_ONCE
 from memories.english import answers, phrasing, questions
 from memories.english.answers import FORGET, LISTED, RECALL, RETIRE, WRITE, CalledTool, Item, as_item, words_of
 from memories.english.changes import End, read_changes
-from memories.english.grammar import Reading, Statement, fragment, read, with_value
+from memories.english.grammar import Reading, fragment, read, with_value
 from memories.english.known import Held, weighed
 from memories.english.phrasing import ANSWERS, UNKNOWN, second_person, sentence
 from memories.english.questions import FORMS, Knowledge
-from memories.english.slots import SOMEBODY, P
+from memories.english.slots import SOMEBODY, P, Statement
 from memories.english.text import content_words
 from memories.english.times import WEEKDAYS
 from memories.english.vocabulary import QUESTION

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,24 @@ _PART = re.compile(r"<([A-Z]+)>")
 _SAME: dict[str, str] = {
     each.replace("_", " "): one for one, several in TABLES["same"].items() for each in several.split()
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A fact in the form in which it is stored: short, without a subject. `ends` names what stopped being true.
+
+    `quote` is the clause that states it. `moved`: the home changed with it. `corrects`: the user contradicts an earlier
+    statement. `beside`: it adds to the facts under its key and replaces none.
+    """
+
+    text: str
+    key: str = ""
+    category: str = ""
+    ends: str = ""
+    quote: str = field(default="", compare=False)
+    moved: bool = field(default=False, compare=False)
+    corrects: bool = field(default=False, compare=False)
+    beside: bool = field(default=False, compare=False)
 
 
 def expanded(text: str) -> str:

@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from memories.english.grammar import Statement, read
+from memories.english.grammar import read
+from memories.english.slots import Statement
 
 STORED = {
     # asked for by name
@@ -35,6 +36,18 @@ STORED = {
     "I'm allergic to nuts and cat hair": ["allergy_nut: Allergic to nuts", "allergy_cat_hair: Allergic to cat hair"],
     "I'm vegetarian": ["diet: Is vegetarian"],
     "We have a cat named Mochi": ["Cat is called Mochi"],
+    "I have a daughter named Lily and a son called Max": ["Daughter is called Lily", "Son is called Max"],
+    "My wife Ana, daughter Lily (6) and son Max love trains": [
+        "wife: Wife is Ana",
+        "Daughter is Lily",
+        "lily_age: Lily is 6 years old",
+        "Son is Max",
+    ],
+    "We have two cats, Miso and Tofu, and a dog named Rex": [
+        "Cat is called Miso",
+        "Cat is called Tofu",
+        "Dog is called Rex",
+    ],
     "My birthday is on 4 May": ["birthday: Birthday is on 4 May"],
     "My wife is Anna": ["wife: Wife is Anna"],
     "My sister is a nurse": ["Sister is a nurse"],
