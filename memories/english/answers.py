@@ -12,7 +12,7 @@ from uuid import UUID
 from memories.english import phrasing
 from memories.english.grammar import value_of
 from memories.english.known import slot_of
-from memories.english.phrasing import ANSWERS, UNKNOWN, joined, second_person, sentence
+from memories.english.phrasing import UNKNOWN, joined, label, reply, second_person, sentence
 from memories.english.questions import Knowledge, SlotQuestion, age_from, covers
 from memories.english.slots import SLOTS, P, pattern
 from memories.english.text import content_words, sentences
@@ -66,8 +66,8 @@ def all_known(known: Knowledge) -> str:
     """List up to ten facts about the owner, pinned ones first, then the newest."""
     facts = sorted(known.current, key=lambda fact: (not fact.pinned, -fact.learned_at.timestamp()))
     if not facts:
-        return ANSWERS["nothing_known"]
-    more = f"These are {LISTED} of {len(facts)} facts; the page “What I remember” has them all."
+        return reply("nothing_known")
+    more = f"These are {LISTED} of {len(facts)} facts; the page {label('What I remember')} has them all."
     known.cite(*facts[:LISTED])
     told = [sentence(second_person(fact.text)) for fact in facts[:LISTED]]
     return listed("Here is what I know about you:", told, more if len(facts) > LISTED else "")
@@ -225,9 +225,9 @@ def report(changed: Sequence[CalledTool]) -> str:
     lines = [sentence(f"got it: {joined(map(_written, facts))}")] if facts else []
     lines += [_reported(each) for each in changed if each not in facts]
     if any(str(each.arguments.get("text", "")).startswith("To do: ") for each in changed):
-        lines.append(ANSWERS["no_reminders"])
+        lines.append(reply("no_reminders"))
     if any(each.arguments.get("key") == "answer_style" for each in changed):
-        lines.append(ANSWERS["no_style"])
+        lines.append(reply("no_style"))
     return "\n".join(dict.fromkeys(lines))
 
 
@@ -254,7 +254,7 @@ def _reported(done: CalledTool) -> str:
     if "error" in result:
         return f"I could not do that: {result['error']}"
     if done.tool == FORGET:
-        return ANSWERS["proposed"]
+        return reply("proposed")
     ended = joined(second_person(str(each["text"])) for each in result.get("ended", ()))
     match result.get("result"):
         case "never_true":
@@ -267,14 +267,14 @@ def _reported(done: CalledTool) -> str:
             return f"I did not store that. {result.get('reason', '')}".strip()
         case "queued_for_review":
             noted = sentence(f"noted: {text}").rstrip(".") if text else "Noted"
-            return f"{noted}. {ANSWERS['to_settle']}"
+            return f"{noted}. {reply('to_settle')}"
     return sentence(f"got it. I will remember how to do this: {done.arguments.get('title', '')}")
 
 
 def undone(changed: Sequence[CalledTool], *, proposed_before: bool) -> str:
     """Report the facts removed and restored by an undo."""
     if not changed:
-        return ANSWERS["gone" if proposed_before else "nothing_to_undo"]
+        return reply("gone" if proposed_before else "nothing_to_undo")
     if failed := next((each.result["error"] for each in changed if "error" in each.result), ""):
         return f"I could not undo that: {failed}"
     over = [old for each in changed for name in ("ended", "replaced") for old in each.result.get(name, ())]

@@ -6,12 +6,15 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
+from django.utils.translation import gettext as _
+
 from memories.english.grammar import base_form
 from memories.english.slots import SOMEBODY, TABLES, P, pattern
 from memories.english.text import compiled, phrases, word_set
 
 UNKNOWN = "I don't know that yet."
-ANSWERS: dict[str, str] = TABLES["answers"]
+_ANSWERS: dict[str, str] = TABLES["answers"]
+_LABEL = re.compile(r"<([^<>]+)>")
 _SAME_FORM, _ADVERBS, _ACTS, _ENGLISH = (
     word_set(TABLES["words"][name]) for name in ("same_form", "adverbs", "acts", "english")
 )
@@ -34,6 +37,16 @@ _OTHERS = compiled(r"\b(?:he|she|him|her|hers|his|herself|himself)\b")
 _USER = compiled(rf"(?:the )?user (?=(?:{'|'.join(sorted(_VERBS | _ADVERBS))})\b)")
 _THEY = compiled(r"\b(?:they|them|their|theirs|themselves)\b")
 _SOMEBODYS = compiled(rf"{SOMEBODY}'s")
+
+
+def reply(name: str) -> str:
+    """Return a fixed answer, with its <labels> as the reader's page shows them."""
+    return _LABEL.sub(lambda match: label(match[1]), _ANSWERS[name])
+
+
+def label(text: str) -> str:
+    """Name a button or a page as it is shown in the language of the page, in that language's quotation marks."""
+    return _("“%(text)s”") % {"text": _(text)}
 
 
 def second_person(text: str) -> str:
@@ -135,14 +148,14 @@ def short_answer(text: str, question: str, now: datetime) -> str:
     if talk := _foreign(text) or small_talk(text):
         return talk
     named = next((answer for asks, answer in _ITSELF if asks.fullmatch(question)), "")
-    return ANSWERS[named].format(today=f"{now:%A}, {date(now)}") if named else ""
+    return reply(named).format(today=f"{now:%A}, {date(now)}") if named else ""
 
 
 def _foreign(message: str) -> str:
     """Return a sentence in the language of `message` saying that it cannot be understood; "" if it is English."""
     letters = [each for each in message if each.isalpha()]
     if letters and sum(each > "\u024f" for each in letters) * 2 > len(letters):
-        return ANSWERS["other_script"]
+        return reply("other_script")
     words = [word.casefold().replace("’", "'") for word in _WORDS.findall(message)]
     others = [word for word in words if word not in _ENGLISH]
     hits, answer = max((sum(word in known for word in others), answer) for answer, known in _LANGUAGES)

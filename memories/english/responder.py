@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any
 from uuid import UUID
 
-from django.utils import timezone
+from django.utils import timezone, translation
 
 from memories.consolidation.rules import marking
 from memories.constants import MAX_TOOL_CALLS_AT_ONCE
@@ -24,7 +24,7 @@ from memories.english.answers import FORGET, LISTED, RECALL, RETIRE, WRITE, Call
 from memories.english.changes import End, read_changes
 from memories.english.grammar import Reading, fragment, read, with_value
 from memories.english.known import Held, weighed
-from memories.english.phrasing import ANSWERS, UNKNOWN, second_person, sentence
+from memories.english.phrasing import UNKNOWN, reply, second_person, sentence
 from memories.english.questions import FORMS, Knowledge
 from memories.english.slots import SOMEBODY, P, Statement
 from memories.english.text import content_words
@@ -50,7 +50,6 @@ EARLIER_TURNS = 3
 STEM = 4
 # Questions of one message that are answered.
 MOST_QUESTIONS = 20
-_WHICH = "Which one shall I forget? Say it in its own words, or erase it on the page “What I remember”."
 _PIECE = re.compile(r"\S+\s*|\s+")
 
 
@@ -63,6 +62,8 @@ class Responder:
     def __init__(self, principal: Principal | None = None, session_id: UUID | None = None) -> None:
         self._principal = principal
         self._session_id = session_id
+        # Of the page: an answer may be streamed after the request has ended.
+        self._language = translation.get_language()
         self._text = ""
         self._waiting: list[ToolCall] | None = None
         self._quoted: list[tuple[Kind, UUID]] = []
@@ -110,7 +111,8 @@ class Responder:
         if not self._stores and ";" in answer:  # what follows says that the words are kept
             answer = f"{answer.partition(';')[0].rstrip()}."
         if not answer or (not self._stores and " kept" in answer):
-            answer = self._say(done)
+            with translation.override(self._language):
+                answer = self._say(done)
         for piece in _PIECE.findall(answer):
             yield TextPiece(piece)
         yield Finished(StopReason.DONE)
@@ -127,7 +129,7 @@ class Responder:
         """The answer to whoever asks for what may not come up; empty if memory may."""
         if self._principal is None or self._reads:
             return ""
-        return ANSWERS["temporary" if self._principal.off_record else "recall_off"]
+        return reply("temporary" if self._principal.off_record else "recall_off")
 
     @cached_property
     def _known(self) -> Knowledge:
@@ -299,31 +301,31 @@ class Responder:
         if message.forget is not None and not any(each.tool == FORGET for each in changed):
             parts.append(self._not_forgotten(message.forget, recalled))
         if any(each.result.get("closed") for each in done):
-            parts.append(ANSWERS["closed"])
+            parts.append(reply("closed").removesuffix("" if self._stores else " What you said is kept."))
         else:
             self._answered_from = known = self._look() if changed and message.questions else self._known
             parts += [
                 _short(each) or self._last_said(each) or self._unrecalled or self._answer(each, known, recalled)
                 for each in message.questions[:MOST_QUESTIONS]
             ]
-        if P["remind"].search(self._text) and ANSWERS["no_reminders"] not in "".join(parts):
-            parts.append(ANSWERS["no_reminders"])
+        if P["remind"].search(self._text) and reply("no_reminders") not in "".join(parts):
+            parts.append(reply("no_reminders"))
         return "\n\n".join(dict.fromkeys(parts)) or self._nothing_done()
 
     def _nothing_done(self) -> str:
         """Answer a statement that yielded no facts or changes."""
         if not self._stores:
-            return ANSWERS["not_stored" if self._principal is None or self._principal.off_record else "paused"]
+            return reply("not_stored" if self._principal is None or self._principal.off_record else "paused")
         text = self._message.text
         if any(isinstance(each, End) and each.kind is Contradiction.HARSH for each in read_changes(text)):
-            return self._unrecalled or ANSWERS["which_place" if "there" in text.casefold().split() else "nothing_said"]
+            return self._unrecalled or reply("which_place" if "there" in text.casefold().split() else "nothing_said")
         if P["denied"].match(text.strip()) or fragment(text):
-            return ANSWERS["what_is_right"]
+            return reply("what_is_right")
         if not content_words(text):
-            return ANSWERS["unclear"]
+            return reply("unclear")
         if has_label(self._text):
-            return ANSWERS["masked"]
-        return ANSWERS["saved_unread" if self._unrecalled else "saved"]
+            return reply("masked")
+        return reply("saved_unread" if self._unrecalled else "saved")
 
     def _last_said(self, question: str) -> str:
         """Quote the message before this one to whoever asks for it."""
@@ -343,7 +345,7 @@ class Responder:
             return answers.facts_told(facts[:3], known)
         asked = questions.read_question(question)
         if not content_words(plain) and asked is None:
-            return ANSWERS["unclear"]
+            return reply("unclear")
         if asked and (answer := answers.answered(asked, known)):
             return answer
         if asked and (asked.past or asked.slot in ("since", "spouse", "children", "siblings", "pets")):
@@ -366,13 +368,13 @@ class Responder:
 
     def _not_forgotten(self, forget: str, recalled: Sequence[Item]) -> str:
         if P["everything"].match(forget):
-            return ANSWERS["everything"]
+            return reply("everything")
         if self._unrecalled:
             return self._unrecalled
         found = [] if P["points_back"].match(forget) else self._named(forget, recalled)[:LISTED]
         self._quoted += [(Kind(item["kind"]), UUID(item["id"])) for item in found]
         texts = [sentence(answers.named(item)) for item in found]
-        return answers.listed(_WHICH, texts) if found else ANSWERS["not_found"]
+        return answers.listed(reply("which"), texts) if found else reply("not_found")
 
 
 def _beginnings(text: str) -> set[str]:

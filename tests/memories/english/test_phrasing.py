@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+import re
 
-from memories.english.phrasing import second_person, to_owner
+import pytest
+from django.utils import translation
+
+from memories.english.phrasing import reply, second_person, to_owner
+from memories.english.slots import TABLES
 
 
 @pytest.mark.parametrize(
@@ -29,6 +33,25 @@ from memories.english.phrasing import second_person, to_owner
 )
 def test_a_fact_speaks_to_its_owner_if_it_is_certain_whom_it_is_about(text: str, sentence: str) -> None:
     assert to_owner(text) == sentence
+
+
+@pytest.mark.parametrize(
+    ("language", "answer"),
+    [
+        ("en", "Nothing is deleted before you press “Delete”."),
+        ("de", "Nothing is deleted before you press „Löschen“."),
+        ("es", "Nothing is deleted before you press «Eliminar»."),
+    ],
+)
+def test_an_answer_names_a_button_as_the_page_shows_it(language: str, answer: str) -> None:
+    with translation.override(language):
+        assert reply("proposed").endswith(answer)
+
+
+def test_each_label_in_an_answer_is_one_of_a_page() -> None:
+    labels = {each for text in TABLES["answers"].values() for each in re.findall("<(.+?)>", text)}
+    with translation.override("de"):
+        assert labels and not [each for each in labels if translation.gettext(each) == each]
 
 
 def test_an_answer_tells_a_fact_in_the_words_of_its_page_or_quotes_it() -> None:

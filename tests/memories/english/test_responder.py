@@ -21,7 +21,7 @@ from tests.memories.agent.conftest import dispose, started_of, text_of
 pytestmark = pytest.mark.django_db
 
 UNKNOWN = "I don't know that yet."
-PROPOSED = "Here is what would go. Nothing is deleted before you press Delete."
+PROPOSED = "Here is what would go. Nothing is deleted before you press “Delete”."
 CARD = "4111 1111 1111 1111"
 
 Say = Callable[[str], str]
@@ -133,7 +133,7 @@ def test_a_statement_that_contradicts_a_fact_is_told_where_it_is_settled(princip
 def test_an_undo_of_a_question_that_is_still_open_says_that_nothing_is_deleted(say: Say) -> None:
     say("I like plums")
     assert say("Forget that I like plums") == PROPOSED
-    assert say("Undo that").startswith("Nothing is deleted before you press Delete.")
+    assert say("Undo that").startswith("Nothing is deleted before you press “Delete”.")
 
 
 def test_a_full_stop_that_is_stored_is_told_once(principal: Principal, say: Say) -> None:

@@ -233,7 +233,7 @@ def test_an_answer_without_recall_says_so_and_where_memory_is_used(principal: Pr
     )
     choose(principal, recalls=False)
     assert answer_of(principal, asked).startswith(
-        "Recall is off, so I can't look into your memory. To switch it on, open Account"
+        "“Recall” is off, so I can't look into your memory. To switch it on, open “Account”"
     )
 
 
