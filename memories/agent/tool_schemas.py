@@ -116,6 +116,8 @@ RECALL = "recall_memory"
 WRITE = "write_memory"
 FORGET = "forget_memory"
 RETIRE = "retire_memory"
+# Called by the rule set's responder alone; models are not offered it.
+UNDO = "undo_memory"
 
 
 class BadArguments(ValueError):
@@ -222,8 +224,14 @@ class ForgetArguments(ToolArguments):
     memory_ids: Annotated[list[UUID], Field(min_length=1, max_length=10, description="Ids of recalled memories.")]
 
 
+class UndoArguments(ToolArguments):
+    """Take back a memory that the turn before stored, or restore one that it ended, as the chat's Undo button does."""
+
+    memory_id: UUID
+
+
 Form = TypeVar("Form", bound=ToolArguments)
-Arguments = RecallArguments | WriteArguments | RetireArguments | ForgetArguments | TaskArguments
+Arguments = RecallArguments | WriteArguments | RetireArguments | ForgetArguments | UndoArguments | TaskArguments
 
 _TOOLS: Mapping[str, type[Arguments]] = {
     RECALL: RecallArguments,
@@ -236,6 +244,7 @@ _TOOLS: Mapping[str, type[Arguments]] = {
     NOTE: NoteArguments,
     SEARCH_SESSION: SearchSessionArguments,
     FINISH_TASK: FinishTaskArguments,
+    UNDO: UndoArguments,
 }
 
 
@@ -284,6 +293,7 @@ def tool_schemas() -> tuple[ToolSchema, ...]:
             },
         }
         for name, model in _TOOLS.items()
+        if name != UNDO
     )
 
 

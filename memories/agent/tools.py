@@ -19,6 +19,7 @@ from memories.agent.prompt import SHOWN_QUERY_CHARACTERS, plan_members, render_i
 from memories.agent.tool_schemas import (
     RECALL,
     SEARCH_SESSION,
+    UNDO,
     WRITE,
     BadArguments,
     FinishTaskArguments,
@@ -30,6 +31,7 @@ from memories.agent.tool_schemas import (
     SearchSessionArguments,
     SetTaskArguments,
     TaskArguments,
+    UndoArguments,
     UpdatePlanArguments,
     WriteArguments,
     checked,
@@ -39,7 +41,7 @@ from memories.hygiene.sensitivity.findings import refusal
 from memories.llm.base import quoted
 from memories.models import EntryKind
 from memories.recall.pipeline import Run, recall_among, recall_and_keep
-from memories.selectors.memories import Memory, find_memory, memories_by_id, pinned_facts
+from memories.selectors.memories import Memory, chain_of, find_memory, memories_by_id, pinned_facts
 from memories.selectors.policies import may_recall
 from memories.selectors.session_memory import SessionFinding, search_session
 from memories.services.erasure.forget import SpokenOf
@@ -49,6 +51,7 @@ from memories.services.facts.supersede import retire
 from memories.services.facts.undo import retract
 from memories.services.playbooks import remember_playbook
 from memories.services.screening import Screen
+from memories.services.sessions.replacing import take_back_memory
 from memories.services.sessions.sessions import end_session
 from memories.services.sessions.working_memory import advance_plan, note, observe, set_plan, set_task
 from memories.slots import Slots
@@ -211,6 +214,8 @@ class Toolbox:
                     return self._retire(wanted)
                 case ForgetArguments() as wanted:
                     return self._forget(wanted)
+                case UndoArguments() as wanted:
+                    return self._undo(wanted)
                 case wanted:
                     return self._run_task(wanted)
         except SearchForbidden as error:
@@ -220,6 +225,8 @@ class Toolbox:
 
     def _not_offered(self, name: str) -> str:
         """Why the model may not call a tool here; empty if it may."""
+        if name == UNDO and not self._bounds.unbounded:
+            return "You cannot undo a turn: retire or replace what is wrong."
         if name == RECALL and not self._limits.offers_recall:
             return "You cannot recall here: what bears on a message is recalled for you."
         if not self._limits.policy.learns and not self._limits.offers(name):
@@ -341,6 +348,24 @@ class Toolbox:
             return retract(self._principal, kind=kind, memory_ids=ids, reason=self._reasons.denied)
         first, *others = ids
         return retire(self._principal, kind=kind, memory_id=first, also_ids=others, reason=self._reasons.ended)
+
+    def _undo(self, wanted: UndoArguments) -> ToolAnswer:
+        row = find_memory(self._principal, wanted.memory_id)
+        outcome = take_back_memory(self._principal, kind=row.kind, memory_id=row.pk)
+        kind, over = outcome.kind, outcome.superseded_ids
+        gone = tuple((old, text) for old, text in self._texts(kind, over).items())
+        chain = () if outcome.memory_id in over else chain_of(self._principal, kind, outcome.memory_id)
+        at = {each.learned_at for each in chain if each.pk == outcome.memory_id}
+        back = self._texts(kind, [each.pk for each in chain if each.restores and each.learned_at in at])
+        result = {
+            "result": "undone",
+            "ended": [{"id": str(old), "text": words} for old, words in gone],
+            "restored": [{"id": str(pk), "text": words} for pk, words in back.items()],
+        }
+        event: MemoriesRetired | MemoryWritten = MemoriesRetired(kind, gone, harsh=True)
+        if back:
+            event = MemoryWritten(outcome, back[outcome.memory_id], superseded=gone)
+        return ToolAnswer(quoted(result), event, written=outcome)
 
     def _forget(self, wanted: ForgetArguments) -> ToolAnswer:
         if self._proposed:

@@ -123,7 +123,7 @@ def event_sentence(action: str, actor_kind: str, reason: str = "") -> str:
     noun, __, verb = action.partition(".")
     if (verb, actor_kind, reason) == ("created", ActorKind.AGENT, _FROM_CHAT):
         return _("Learned from your chat")
-    if (actor_kind, reason) == (ActorKind.MEMBER, TAKEN_BACK) and verb in _ENDS:
+    if actor_kind in (ActorKind.MEMBER, ActorKind.AGENT) and reason == TAKEN_BACK and verb in _ENDS:
         return _("You took it back")
     if actor_kind == ActorKind.MEMBER and verb in _YOU:
         said = str(_YOU[verb])

@@ -23,7 +23,7 @@ from memories.types import Kind, Source
 
 Item = Mapping[str, Any]
 
-RECALL, WRITE, RETIRE, FORGET = "recall_memory", "write_memory", "retire_memory", "forget_memory"
+RECALL, WRITE, RETIRE, FORGET, UNDO = "recall_memory", "write_memory", "retire_memory", "forget_memory", "undo_memory"
 LISTED, _A_FEW = 10, 3
 # Slots whose question may name any value.
 _OPEN = ("thing", "favourite", "verb")
@@ -277,7 +277,8 @@ def undone(changed: Sequence[CalledTool], *, proposed_before: bool) -> str:
         return reply("gone" if proposed_before else "nothing_to_undo")
     if failed := next((each.result["error"] for each in changed if "error" in each.result), ""):
         return f"I could not undo that: {failed}"
-    over = [old for each in changed for name in ("ended", "replaced") for old in each.result.get(name, ())]
-    gone = joined(second_person(str(old["text"])) for old in over)
-    back = [second_person(str(each.result["text"])) for each in changed if each.tool == WRITE]
-    return sentence(f"undone: {'; '.join([*([f'I no longer hold that {gone}'] if gone else []), *back])}")
+    gone, back = (
+        [second_person(str(row["text"])) for each in changed for row in each.result[name]]
+        for name in ("ended", "restored")
+    )
+    return sentence(f"undone: {'; '.join([*([f'I no longer hold that {joined(gone)}'] if gone else []), *back])}")

@@ -20,7 +20,7 @@ from django.utils import timezone, translation
 from memories.consolidation.rules import marking
 from memories.constants import MAX_TOOL_CALLS_AT_ONCE
 from memories.english import answers, phrasing, questions
-from memories.english.answers import FORGET, LISTED, RECALL, RETIRE, WRITE, CalledTool, Item, as_item, words_of
+from memories.english.answers import FORGET, LISTED, RECALL, RETIRE, UNDO, WRITE, CalledTool, Item, as_item, words_of
 from memories.english.changes import End, read_changes
 from memories.english.grammar import Reading, fragment, read, with_value
 from memories.english.known import Held, weighed
@@ -32,7 +32,7 @@ from memories.english.times import WEEKDAYS
 from memories.english.vocabulary import QUESTION
 from memories.hygiene.sensitivity.findings import has_label
 from memories.llm.base import ChatMessage, Finished, Output, StopReason, TextPiece, ToolCall, ToolSchema
-from memories.models import Fact, Relation
+from memories.models import Fact, Playbook, Relation
 from memories.selectors.memories import list_memories
 from memories.selectors.policies import may_recall
 from memories.selectors.sessions import TurnView, transcript
@@ -131,6 +131,13 @@ class Responder:
             return ""
         return reply("temporary" if self._principal.off_record else "recall_off")
 
+    @property
+    def _no_undo(self) -> str:
+        """Why nothing is undone in this conversation; empty if something may be."""
+        if self._principal is not None and self._principal.off_record:
+            return reply("undo_temporary")
+        return self._unrecalled or ("" if self._stores else reply("undo_paused"))
+
     @cached_property
     def _known(self) -> Knowledge:
         """The member's own facts before this turn changed them."""
@@ -182,9 +189,10 @@ class Responder:
         recalled = any(each.tool == RECALL and each.arguments.get("query") == query for each in done)
         if RECALL in offered and not recalled and self.looks_up(self._text):
             return [_call(RECALL, query=query)]
+        if self._waiting is None and P["undo"].match(self._text.strip()):
+            self._waiting = [] if self._no_undo else [*self._undoing()]
         if self._waiting is None:
-            undoes = P["undo"].match(self._text.strip())
-            calls = self._undoing() if undoes else (*self._changing(), *self._forgetting(done))
+            calls = (*self._changing(), *self._forgetting(done))
             self._waiting = [call for call in calls if call.name in offered and not has_label(call.arguments)]
         now, self._waiting = self._waiting[:MAX_TOOL_CALLS_AT_ONCE], self._waiting[MAX_TOOL_CALLS_AT_ONCE:]
         return now
@@ -227,16 +235,12 @@ class Responder:
         return next(reversed(names or found), None)
 
     def _undoing(self) -> Iterator[ToolCall]:
-        """Yield calls that retire the facts the previous turn wrote, and restore those it replaced or ended."""
-        replaced = self._touched(Relation.REPLACED)
-        for fact in self._touched(Relation.WROTE):
-            before = next((old for old in replaced if old.superseded_by_id == fact.pk), None)
-            if fact.superseded_at is None and before:
-                yield _write(Statement(before.text, before.key, before.category), [str(fact.pk)], "harsh")
-            elif fact.superseded_at is None:
-                yield _call(RETIRE, memory_ids=[str(fact.pk)], contradiction="harsh")
-        for fact in (fact for fact in replaced if fact.superseded_by_id is None):
-            yield _write(Statement(fact.text, fact.key, fact.category), [], "")
+        """Yield calls that take back what the previous turn wrote, and restore what it ended."""
+        for mention in self._last.having(Relation.WROTE, Relation.REPLACED) if self._last else ():
+            row = mention.memory if isinstance(mention.memory, Fact | Playbook) else None
+            ended = mention.relation is Relation.REPLACED
+            if row and row.superseded_by_id is None and (row.superseded_at is not None) is ended:
+                yield _call(UNDO, memory_id=str(row.pk))
 
     def _forgetting(self, done: Sequence[CalledTool]) -> Iterator[ToolCall]:
         forget = self._message.forget
@@ -293,10 +297,11 @@ class Responder:
 
     def _say(self, done: Sequence[CalledTool]) -> str:
         message, recalled = self._message, answers.memories_of(done)
-        changed = [each for each in done if each.tool in (WRITE, RETIRE, FORGET)]
+        changed = [each for each in done if each.tool in (WRITE, RETIRE, FORGET, UNDO)]
         if P["undo"].match(self._text.strip()):
             calls = [call for step in self._last.steps for call in step.tool_calls] if self._last else []
-            return answers.undone(changed, proposed_before=any(call["name"] == FORGET for call in calls))
+            proposed = any(call["name"] == FORGET for call in calls)
+            return (not proposed and self._no_undo) or answers.undone(changed, proposed_before=proposed)
         parts = [answers.report(changed)] if changed else []
         if message.forget is not None and not any(each.tool == FORGET for each in changed):
             parts.append(self._not_forgotten(message.forget, recalled))

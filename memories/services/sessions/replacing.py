@@ -15,10 +15,11 @@ from memories.errors import Conflict, NotFound
 from memories.models import Episode, Message, MessageRole, MessageState
 from memories.selectors.sessions import find_turn
 from memories.services.erasure.reach import supported_by_nothing_else
+from memories.services.facts.closing import Supersedable, own_row
 from memories.services.facts.undo import retract, undo
 from memories.services.sessions.turns import Turn, begin_turn, clear_answer, stored_turn
 from memories.services.write import Write, require_person, write
-from memories.types import CURRENT, Kind, Scope, Status
+from memories.types import CURRENT, Kind, Scope, Status, WriteOutcome
 from tenants.principal import Principal
 
 # The reason of what the member undid in the chat.
@@ -85,6 +86,15 @@ def undo_saved(principal: Principal, *, session_id: UUID, turn: int) -> int:
         return count
 
 
+def take_back_memory(principal: Principal, *, kind: Kind, memory_id: UUID) -> WriteOutcome:
+    """Take back one memory that a turn saved, or restore one that it ended; see `undo`.
+
+    Raises NotFound, Forbidden, Conflict (it cannot be restored).
+    """
+    with write(principal) as w:
+        return _taken_back(w, own_row(w, kind, memory_id))
+
+
 def take_back(w: Write, episodes: Sequence[Episode]) -> int:
     """Undo the member's current memories that only `episodes` support; return how many.
 
@@ -94,14 +104,21 @@ def take_back(w: Write, episodes: Sequence[Episode]) -> int:
     for row in reversed(supported_by_nothing_else(principal, episodes)):
         if row.status not in CURRENT or row.scope != Scope.USER:
             continue
-        kind = Kind(row.kind)
-        try:
-            with w.savepoint():
-                undo(principal, kind=kind, memory_id=row.pk, reason=TAKEN_BACK)
-        except Conflict:  # it replaced nothing, or something else has taken the place of what it replaced
-            retract(principal, kind=kind, memory_ids=[row.pk], reason=TAKEN_BACK)
+        _taken_back(w, row)
         count += 1
     return count
+
+
+def _taken_back(w: Write, row: Supersedable) -> WriteOutcome:
+    kind = Kind(row.kind)
+    try:
+        with w.savepoint():
+            return undo(w.principal, kind=kind, memory_id=row.pk, reason=TAKEN_BACK)
+    except Conflict:
+        if row.status not in CURRENT:
+            raise
+        # It replaced nothing, or something else has taken the place of what it replaced.
+        return retract(w.principal, kind=kind, memory_ids=[row.pk], reason=TAKEN_BACK)
 
 
 def _require_said(principal: Principal, session_id: UUID, turn: int) -> Message:

@@ -105,6 +105,12 @@ def test_a_turn_proposes_once_and_erases_nothing(toolbox: Toolbox, principal: Pr
     assert Fact.objects.current().count() == 2
 
 
+def test_a_model_cannot_undo_a_turn(toolbox: Toolbox, principal: Principal) -> None:
+    fact = remember_fact(principal, text="Lives in Bristol").memory_id
+    assert toolbox.run("undo_memory", {"memory_id": str(fact)}).error
+    assert Fact.objects.current().count() == 1
+
+
 def test_the_agent_cannot_erase_what_is_shared(toolbox: Toolbox, admin_principal: Principal) -> None:
     entry = remember_catalog_entry(admin_principal, title="Hours", text="Open from nine").memory_id
     assert toolbox.run("forget_memory", {"memory_ids": [str(entry)]}).error
@@ -118,6 +124,7 @@ def answers_to(toolbox: Toolbox, memory_id: UUID) -> list[str]:
         ("forget_memory", {"memory_ids": [str(memory_id)]}),
         ("retire_memory", {"memory_ids": [str(memory_id)]}),
         ("retire_memory", {"memory_ids": [str(memory_id)], "contradiction": "harsh"}),
+        ("undo_memory", {"memory_id": str(memory_id)}),
         ("write_memory", fact),
         ("write_memory", book),
     ]
