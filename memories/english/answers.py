@@ -28,7 +28,7 @@ LISTED, _A_FEW = 10, 3
 # Slots whose question may name any value.
 _OPEN = ("thing", "favourite", "verb")
 _ANYBODY = pattern(r"\b<SOMEBODY>\b")
-_OF_ANOTHER = pattern(r"(?:my |our |his |her |their )?<SOMEBODY>\b")
+_OF_ANOTHER = pattern(r"(?:my |our |his |her |their )?<SOMEBODY>\b|(?P<name><NAME>)'s ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,8 @@ def _answers(item: Item, question: str, asked: SlotQuestion | None, over: Sequen
     if named or (asked and asked.who) or not P["personal"].search(question):
         return True
     if not said:
-        return not _OF_ANOTHER.match(text)
+        another = _OF_ANOTHER.match(text)
+        return not another or bool(another["name"] and another["name"].casefold() in question.casefold())
     return bool(P["personal"].search(text)) and not (asked is not None and _ANYBODY.search(text))
 
 

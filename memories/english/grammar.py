@@ -128,7 +128,7 @@ class _Clauses:
         named = [replace(each, quote=sentence) for each in names_in(bare)]
         last, moved = _OWNER, bool(P["moved"].search(bare))
         for part in P["next"].split(bare) if not P["another_time"].match(bare) else ():
-            clause = without_time(P["openers"].sub("", part)).strip()
+            clause = _attribute_last(without_time(P["openers"].sub("", part)).strip())
             match = P["subject"].match(clause)
             match = match if match and (match["who"] or is_name(match["named"] or "x")) else None
             last = self._subject(match) if match else last
@@ -160,6 +160,17 @@ def _mentioned(text: str) -> Subject | None:
     found = [*P["mention"].finditer(text)][-1:]
     named = [(match["who"] or match["what"], match["name"] or match["called"] or "") for match in found]
     return _person(*named[0]) if named else None
+
+
+def _attribute_last(clause: str) -> str:
+    """Put an attribute after what has it: "my saddle's height is" and "the height of my saddle is" are one wording."""
+    match = P["of_mine"].match(clause)
+    if match is None:
+        return clause
+    whose, noun = match["thing"] or match["whose"], match["noun"] or match["name"] or "weight"
+    person = "'s" if P["somebodys"].match(whose) else ""
+    link = " is" if match["weighs"] is not None else ""
+    return f"{match['mine'] or match['ours']} {whose}{person} {noun}{link}{clause[match.end() :]}"
 
 
 def _clause(clause: str, match: re.Match[str] | None, subject: Subject) -> Iterator[Statement]:

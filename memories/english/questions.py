@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from memories.english.slots import DATE, PETS, SLOTS, SOMEBODY, TABLES, WORDS, P, pattern, same, spelled
+from memories.english.slots import DATE, MEASURES, PETS, SLOTS, SOMEBODY, TABLES, WORDS, P, pattern, same, spelled
 from memories.english.text import content_words, slug, word_set
 from memories.english.times import MONTHS
-from memories.english.vocabulary import relation_key, third_person
+from memories.english.vocabulary import relation_key, same_things, third_person
 from memories.models import Fact
 from memories.types import Kind
 
@@ -78,6 +78,7 @@ def read_question(question: str) -> SlotQuestion | None:
     """Return the slot that a question asks for, or None if it matches no slot."""
     text = normalised(question)
     past = bool(P["past"].search(text))
+    text = _attribute_last(text)
     for former, plain in _WITHOUT_PAST if past else ():
         text = former.sub(plain, text)
     for place, (slot, asks) in enumerate(_QUESTIONS):
@@ -90,6 +91,19 @@ def read_question(question: str) -> SlotQuestion | None:
                 slot, who, past, value, _FIRST_CONFIRMING <= place < _LAST_CONFIRMING, named.get("noun", "").casefold()
             )
     return None
+
+
+def _attribute_last(question: str) -> str:
+    """Put an attribute last: "how high is my saddle" and "the height of my saddle" become "what is my saddle height"."""
+    match = FORMS["measure"].match(question)
+    if match is None:
+        return question
+    noun, what = match["noun"] or MEASURES[match["how"].casefold()], match["what"]
+    if what.casefold() in ("i", "we"):
+        return f"what is my {noun}"
+    whole = P["article_of"].sub("", what)
+    person = whole[0].isupper() or re.fullmatch(SOMEBODY, whole, re.IGNORECASE)
+    return f"what is {what}'s {noun}" if person and "'" not in what else f"what is {what} {noun}"
 
 
 def day_asked(question: str, now: datetime) -> datetime | None:
@@ -144,6 +158,8 @@ class Knowledge:
             used = "Used to live" if asked.slot == "home" else "Used to work"
             found = [fact for fact in self.current if fact.text.startswith(used)] + found
             return [fact for fact in found if not fact.text.startswith("No longer")]
+        if asked.slot == "age" and asked.who and not found:
+            return self._slot("thing", "", rows, f"{asked.who} age")
         instead = "" if found or asked.who else SLOTS.get(asked.slot, {}).get("instead", "")
         return self._slot(instead, "", rows) if instead else found
 
@@ -174,7 +190,7 @@ class Knowledge:
             return [fact for fact, _ in self._of(value, rows)]
         begins = _OWN.get(name)
         if name == "thing":
-            begins = re.compile(rf"(?:the )?{re.escape(value)}\b(?!'s|-)", re.IGNORECASE)
+            begins = _telling(value)
         elif name == "verb":
             verb = value.casefold().removesuffix("ing") if value.endswith("ing") else value
             begins = re.compile(rf"(?:is )?(?:{third_person(verb)}|{re.escape(value)})\b", re.IGNORECASE)
@@ -219,6 +235,22 @@ class Knowledge:
             return {low, *only}
         wider = {low, *_WIDER.get(low, ())}
         return wider | {name for name, relations in self.names.items() if relations & wider}
+
+
+def _telling(thing: str) -> re.Pattern[str]:
+    """Compile what a fact begins with that tells a thing. A saddle height is told by "Saddle is 74 cm high", too."""
+    ways = [*map(re.escape, same_things(thing))]
+    whose, _, noun = thing.rpartition(" ")
+    if row := TABLES["measures"].get(noun.casefold()):
+        what = f"{re.escape(whose)} " if whose else ""
+        how, number = "|".join(row["how"].split()), r"(?:about |around )?\d[\d.,]* ?"
+        another = "|".join(each for each in (*MEASURES, "old") if each not in row["how"].split())
+        ways += [
+            rf"{what}(?:is|are|was|were) {number}[^\d,;.]*?\b(?:{how})(?=[,;.]|$| and )",
+            rf"{what}(?:is|are|was|were|weighs?|measures?) {number}(?:{row['units']})\b(?! (?:{another})\b)",
+            rf"{noun} of (?:my |our |the )?{re.escape(whose)}",
+        ]
+    return re.compile(rf"(?:the )?(?:{'|'.join(ways)})(?!\w|'s|-)", re.IGNORECASE)
 
 
 def _britain(text: str) -> str:

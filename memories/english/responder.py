@@ -355,7 +355,9 @@ class Responder:
             return answer
         if asked and (asked.past or asked.slot in ("since", "spouse", "children", "siblings", "pets")):
             return UNKNOWN
-        unknown = UNKNOWN if asked or known.concerns(question) else ANSWERS["not_told"]
+        # How tall somebody is of whom nothing is known may be general knowledge.
+        general = asked and asked.who[:1].isupper() and FORMS["measure"].match(plain) and not known.about(asked.who)
+        unknown = UNKNOWN if (asked and not general) or known.concerns(question) else reply("not_told")
         return answers.from_memories(question, asked, recalled, known) or unknown
 
     def _said_on(self, day: datetime) -> str:

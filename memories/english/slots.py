@@ -16,7 +16,13 @@ from memories.english.vocabulary import PROFESSIONS
 _SHORTEST_SLIP, _LIKE_ENOUGH = 5, 0.85
 TABLES: dict[str, Any] = tomllib.loads(Path(__file__).with_name("slots.toml").read_text(encoding="utf-8"))
 SLOTS: dict[str, dict[str, Any]] = TABLES["slots"]
-_PARTS: dict[str, str] = TABLES["patterns"] | {"PROFESSIONS": "|".join(sorted(PROFESSIONS))}
+# Adjectives of measures, such as "high", with their nouns.
+MEASURES = {how: noun for noun, row in TABLES["measures"].items() for how in row["how"].split()}
+_PARTS: dict[str, str] = TABLES["patterns"] | {
+    "PROFESSIONS": "|".join(sorted(PROFESSIONS)),
+    "HOW": "|".join(MEASURES),
+    "MEASURE": "|".join(TABLES["measures"]),
+}
 _PART = re.compile(r"<([A-Z]+)>")
 _SAME: dict[str, str] = {
     each.replace("_", " "): one for one, several in TABLES["same"].items() for each in several.split()

@@ -221,6 +221,13 @@ def relation_key(relation: str) -> str:
     return _SAME_KEYS.get(key, key)
 
 
+def same_things(thing: str) -> tuple[str, ...]:
+    """Return the names of a thing, its own first: "phone number" and "mobile" for "phone"."""
+    key = _SAME_KEYS.get(slug(thing), slug(thing))
+    others = (key, *(each for each, one in _SAME_KEYS.items() if one == key))
+    return tuple(dict.fromkeys((thing, *(each.replace("_", " ") for each in others))))
+
+
 def without_tail(text: str) -> str:
     """Cut off the part of a sentence that follows a value."""
     return _TAIL.sub("", text).strip().rstrip(".!;,: ").strip()

@@ -48,6 +48,13 @@ STORED = {
         "Cat is called Tofu",
         "Dog is called Rex",
     ],
+    # measures
+    "My saddle height is 74 cm": ["saddle_height: Saddle height is 74 cm"],
+    "My saddle's height is 74 cm": ["saddle_height: Saddle height is 74 cm"],
+    "The height of my saddle is 74 cm": ["saddle_height: Saddle height is 74 cm"],
+    "The height of my son is 1.20 m": ["son_height: Son's height is 1.20 m"],
+    "My bike weighs 8 kg": ["bike_weight: Bike weight is 8 kg"],
+    "I'm 1.80 m tall and I weigh 72 kg": ["height: Is 1.80 m tall", "weight: Weighs 72 kg"],
     "My birthday is on 4 May": ["birthday: Birthday is on 4 May"],
     "My wife is Anna": ["wife: Wife is Anna"],
     "My sister is a nurse": ["Sister is a nurse"],

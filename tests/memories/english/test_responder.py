@@ -68,6 +68,48 @@ def test_a_question_is_answered_by_the_fact_of_its_slot(say: Say, told: str, que
 
 
 @pytest.mark.parametrize(
+    ("known", "question"),
+    [
+        ("Saddle height is 74 cm", "How high is my saddle?"),
+        ("The saddle is 74 cm high", "What is my saddle height?"),
+        ("The saddle is 74 cm high", "What's the height of my saddle?"),
+        ("Table is 2 m long", "How long is my table?"),
+        ("Suitcase is 20 kg", "How heavy is my suitcase?"),
+        ("Bike weighs 8 kg", "How much does my bike weigh?"),
+        ("Is 1.80 m tall", "How tall am I?"),
+        ("Sister's height is 1.70 m", "How tall is my sister?"),
+        ("Tom is 1.90 m tall", "How tall is Tom?"),
+        ("Tom's phone number is 555 0199", "What's Tom's phone number?"),
+        ("Tom's phone number is 555 0199", "What is the phone number of Tom?"),
+        ("Tom's mobile is 555 0199", "What's Tom's phone number?"),
+        ("Tom Baker's phone number is 555 0199", "What's Tom Baker's phone number?"),
+        ("Tom's saddle height is 70 cm", "How high is Tom's saddle?"),
+    ],
+)
+def test_an_attribute_is_told_in_whatever_words_it_is_asked_for(
+    principal: Principal, say: Say, known: str, question: str
+) -> None:
+    remember_fact(principal, text=known)
+    assert known.removeprefix("The ")[1:] in say(question).replace("you are", "Is").replace("You are", "Is")
+
+
+@pytest.mark.parametrize(
+    ("known", "question"),
+    [
+        ("Table is 2 m long", "How wide is my table?"),
+        ("Saddle is 2 years old", "How high is my saddle?"),
+        ("Saddle bag is 2 kg", "How heavy is my saddle?"),
+        ("Tom's phone number is 555 0199", "What's my phone number?"),
+        ("Tom's phone number is 555 0199", "What's Tim's phone number?"),
+        ("Tom's saddle height is 70 cm", "How high is my saddle?"),
+    ],
+)
+def test_another_attribute_is_no_answer(principal: Principal, say: Say, known: str, question: str) -> None:
+    remember_fact(principal, text=known)
+    assert say(question) == UNKNOWN
+
+
+@pytest.mark.parametrize(
     ("told", "question"),
     [
         ("I live in Hull", "Where does my sister live?"),
@@ -281,6 +323,7 @@ def test_all_that_is_known_is_listed_pinned_first(principal: Principal, say: Say
         ("What can you do?", "I remember what you tell me"),
         ("What is your name?", "I'm memoryhub"),
         ("What's the weather like tomorrow?", "I can't do that without a language model."),
+        ("How high is Everest?", "I can't answer that without a language model"),
         ("What is the capital of Peru?", "I can't answer that without a language model"),
         ("Ich wohne jetzt in Hamburg", "Ohne Sprachmodell lese ich nur Englisch"),
         ("¿Dónde vivo?", "Sin un modelo de lenguaje"),
