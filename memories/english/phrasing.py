@@ -20,6 +20,7 @@ _SAME_FORM, _ADVERBS, _ACTS, _ENGLISH = (
 )
 # With these a fact about its owner begins; any other word is more often a noun, as in "Punctures come from glass".
 _VERBS = _ACTS | _SAME_FORM | {"is", "was"}
+_NEGATED = {"doesn't": "don't", "isn't": "aren't", "hasn't": "haven't"}
 _PAST = {"live": "lived", "work": "worked", "are": "were", "have": "had", "drive": "drove", "ride": "rode", "do": "did"}
 _ITSELF = tuple((pattern(row["asks"]), str(row["answer"])) for row in TABLES["itself"])
 # Patterns that must match the whole message.
@@ -82,8 +83,19 @@ def to_owner(text: str) -> str:
         return f"You {'were' if word == 'born' else 'are'} {_lowered(text)}"
     verb = next((each for each in text.casefold().split() if each not in _ADVERBS), "")
     # A noun may look like a verb: "Drinks are in the fridge".
-    sure = verb in _VERBS and not rest.startswith(("is ", "are ", "has ", "was "))
+    sure = verb in _VERBS and not P["noun_first"].match(text)
     return f"You {_base(text)}" if sure else ""
+
+
+def _joined_verb(match: re.Match[str]) -> str:
+    """Change a verb after "and" to "you", unless it may be that of a clause about something else."""
+    if P["of_another"].search(match.string[: match.start()]):
+        return match[0]
+    return f"{match['and']} {_of_you(match['verb'].casefold())}"
+
+
+def _of_you(verb: str) -> str:
+    return _NEGATED.get(verb) or base_form(verb)
 
 
 def _base(words: str) -> str:
@@ -93,7 +105,8 @@ def _base(words: str) -> str:
     while first.casefold() in _ADVERBS and rest:
         adverbs.append(first.casefold())
         first, _, rest = rest.partition(" ")
-    return " ".join((*adverbs, f"{base_form(first.casefold())} {_own(rest)}".strip()))
+    rest = P["joined_verb"].sub(_joined_verb, rest)
+    return " ".join((*adverbs, f"{_of_you(first.casefold())} {_own(rest)}".strip()))
 
 
 def _own(text: str) -> str:
