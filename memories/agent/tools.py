@@ -212,10 +212,8 @@ class Toolbox:
                     return self._write(wanted)
                 case RetireArguments() as wanted:
                     return self._retire(wanted)
-                case ForgetArguments() as wanted:
-                    return self._forget(wanted)
-                case UndoArguments() as wanted:
-                    return self._undo(wanted)
+                case ForgetArguments() | UndoArguments() as wanted:
+                    return self._forget(wanted) if isinstance(wanted, ForgetArguments) else self._undo(wanted)
                 case wanted:
                     return self._run_task(wanted)
         except SearchForbidden as error:

@@ -131,11 +131,16 @@ def _confirmed(asked: SlotQuestion, facts: Sequence[Fact], known: Knowledge) -> 
     """
     words = content_words(asked.value)
     generic = P["generic"].match(asked.value)
+    avoided: list[Fact] = []
+    if asked.slot == "diet" and not P["diet"].match(asked.value):  # what somebody is allergic to they do not eat
+        allergies = known.answering(SlotQuestion("allergies", asked.who))
+        avoided = [fact for fact in allergies if P["avoided"].match(fact.text) and words & content_words(fact.text)]
     naming = [fact for fact in facts if words & content_words(fact.text)] or ([*facts] if generic else [])
+    naming = list(dict.fromkeys((*avoided, *naming)))
     # "Not allergic to latex" says nothing of other allergies.
     if naming := [fact for fact in naming if not (generic and fact.text.startswith("Not "))]:
         known.cite(*naming[:_A_FEW])
-        verdict = "no" if _denies(naming[0].text, asked.value) else "yes"
+        verdict = "no" if avoided or _denies(naming[0].text, asked.value) else "yes"
         return sentence(f"{verdict}: {joined(second_person(fact.text) for fact in naming[:_A_FEW])}")
     ended = () if facts else known.answering(SlotQuestion(asked.slot, asked.who, past=True))
     if ended := [fact for fact in ended if asked.slot == "spouse" or words & content_words(fact.text)]:

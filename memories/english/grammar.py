@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from memories.english import vocabulary
-from memories.english.playbooks import LONGEST, StatedPlaybook, read_playbook
 from memories.english.people import is_name, name_of, names_in
-from memories.english.slots import DATE, NAME, PETS, SLOTS, TABLES, WORDS, P, Statement, pattern, spelled
+from memories.english.playbooks import LONGEST, StatedPlaybook, read_playbook
+from memories.english.slots import DATE, MEASURES, NAME, PETS, SLOTS, TABLES, WORDS, P, Statement, pattern, spelled
 from memories.english.text import capitalised, content_words, first_sentences, plain, slug, with_subject, without_time
 
 # Characters; longer sentences are usually narrative.
@@ -350,6 +350,7 @@ def _possession(owner: Subject, match: re.Match[str]) -> Iterator[Statement]:
     said = match.groupdict()
     thing, raw, link = said["thing"].strip(), said["value"], said.get("link") or "is"
     value, key, words = vocabulary.without_tail(raw), slug(thing), thing.casefold().split()
+    measured = P["measured"].match(value)
     date = re.match(rf"(?:on )?(?P<date>{DATE})", value, re.IGNORECASE)
     told: tuple[str, str, str] | None = None
     if owner != _OWNER and key == "name":
@@ -371,6 +372,8 @@ def _possession(owner: Subject, match: re.Match[str]) -> Iterator[Statement]:
     elif key := vocabulary.attribute_key(thing, value):
         person = key in vocabulary.PEOPLE and value.casefold().startswith(("a ", "an ", "the "))
         told = f"{capitalised(thing)} {link}", value, "" if person else key
+    if told and told[2] and measured:  # "Desk is 75 cm high" has the key of "Desk height is 75 cm"
+        told = *told[:2], f"{told[2]}_{MEASURES[measured['how'].casefold()]}"
     if told and told[1] and not vocabulary.TRANSIENT.match(told[1]):
         category = {"favourite": "taste", "home": "home"}.get(told[2].split("_")[0], "personal")
         yield Statement(f"{told[0]} {told[1]}", told[2], category if owner == _OWNER else "family")

@@ -22,7 +22,7 @@ def name_of(who: str, name: str, link: str) -> Statement:
 
     A new name replaces the old one for unique relations such as a wife, but not for sisters.
     """
-    one, kin = same(who), re.fullmatch(rf"{KIN}|child", who, re.IGNORECASE)
+    one, kin = same(who), re.fullmatch(rf"{KIN}|child|parent", who, re.IGNORECASE)
     key = f"{who}_name" if who in PETS else one if one in WORDS["one_of"] else ""
     category = "pets" if who in PETS else "family" if kin else {"boss": "work"}.get(one, "personal")
     return Statement(f"{capitalised(who)} {link} {name}", key, "home" if "land" in who else category)

@@ -94,7 +94,7 @@ def read_question(question: str) -> SlotQuestion | None:
 
 
 def _attribute_last(question: str) -> str:
-    """Put an attribute last: "how high is my saddle" and "the height of my saddle" become "what is my saddle height"."""
+    """Put an attribute last: "how high is my saddle" becomes "what is my saddle height"."""
     match = FORMS["measure"].match(question)
     if match is None:
         return question
@@ -238,7 +238,7 @@ class Knowledge:
 
 
 def _telling(thing: str) -> re.Pattern[str]:
-    """Compile what a fact begins with that tells a thing. A saddle height is told by "Saddle is 74 cm high", too."""
+    """Compile the beginnings of facts that state a thing; "Saddle is 74 cm high" states a saddle height."""
     ways = [*map(re.escape, same_things(thing))]
     whose, _, noun = thing.rpartition(" ")
     if row := TABLES["measures"].get(noun.casefold()):

@@ -31,6 +31,7 @@ from memories.english.text import content_words
 from memories.english.times import WEEKDAYS
 from memories.english.vocabulary import QUESTION
 from memories.hygiene.sensitivity.findings import has_label
+from memories.hygiene.text import normalised
 from memories.llm.base import ChatMessage, Finished, Output, StopReason, TextPiece, ToolCall, ToolSchema
 from memories.models import Fact, Playbook, Relation
 from memories.selectors.memories import list_memories
@@ -282,6 +283,9 @@ class Responder:
         """Return the memories that `forget` names best, preferring facts and playbooks to episodes."""
         about = _subject_of(forget)
         who, words = P["article_of"].sub("", about), content_words(about)
+        stated = {normalised(each.text) for each in read(about).statements}
+        if exact := [fact for fact in self._known.current if normalised(fact.text) in stated]:
+            return [*map(as_item, exact)]
         person = re.fullmatch(f"{SOMEBODY}s?", who, re.IGNORECASE) or who.casefold() in self._known.names
         if person and (facts := self._known.about(who)):
             return [as_item(fact) | {"who": who} for fact in facts]
@@ -355,7 +359,7 @@ class Responder:
             return answer
         if asked and (asked.past or asked.slot in ("since", "spouse", "children", "siblings", "pets")):
             return UNKNOWN
-        # How tall somebody is of whom nothing is known may be general knowledge.
+        # The height of an unknown name may be general knowledge: "How high is Everest?"
         general = asked and asked.who[:1].isupper() and FORMS["measure"].match(plain) and not known.about(asked.who)
         unknown = UNKNOWN if (asked and not general) or known.concerns(question) else reply("not_told")
         return answers.from_memories(question, asked, recalled, known) or unknown

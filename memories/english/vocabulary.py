@@ -60,7 +60,7 @@ doubt = if, unless, maybe, perhaps, might, would, could, should, wish, suppose, 
     temporarily, for now, this week, this weekend, on holiday, on vacation, visiting, next week, next month, next year,
     next summer, tomorrow
 after_value = now, today, yesterday, again, since, because, for, with, last, this, on, at, from, recently, and, as,
-    where, so, after, these days, nowadays, permanently, together, though, to be
+    where, so, after, these days, nowadays, originally, permanently, together, though, to be
 no_workplaces = home, night, nights, weekends, noon, it, that, this, all, least, most, time, times, my, free, fun,
     myself, money, a living, the moment, the same, day, both, him, her, them, you, as
 transient = been, got, gotten, had, just, not, n't, no, too, very, so, really, quite, pretty, gone, here, there, broken,

@@ -17,6 +17,8 @@ STORED = {
     "Don't forget to buy milk": ["To do: buy milk"],
     # where somebody lives and comes from
     "I moved to Edinburgh for work last month.": ["home_city: Lives in Edinburgh"],
+    "I'm from Ghent originally but I live in Antwerp": ["origin: Comes from Ghent", "home_city: Lives in Antwerp"],
+    "I quit smoking last year": ["No longer smokes"],
     "we left Bristol, in Edinburgh now": ["home_city: Lives in Edinburgh"],
     "We recently relocated to the Hague": ["home_city: Lives in the Hague"],
     "i live in berlin": ["home_city: Lives in Berlin"],
@@ -43,6 +45,8 @@ STORED = {
         "lily_age: Lily is 6 years old",
         "Son is Max",
     ],
+    "My parents are called Luc and Greet": ["Parent is called Luc", "Parent is called Greet"],
+    "I live with our two kids, Ella and Nils": ["Child is called Ella", "Child is called Nils"],
     "We have two cats, Miso and Tofu, and a dog named Rex": [
         "Cat is called Miso",
         "Cat is called Tofu",
@@ -53,6 +57,8 @@ STORED = {
     "My saddle's height is 74 cm": ["saddle_height: Saddle height is 74 cm"],
     "The height of my saddle is 74 cm": ["saddle_height: Saddle height is 74 cm"],
     "The height of my son is 1.20 m": ["son_height: Son's height is 1.20 m"],
+    "My desk is 75 cm high": ["desk_height: Desk is 75 cm high"],
+    "My office is 12 km away": ["office_distance: Office is 12 km away"],
     "My bike weighs 8 kg": ["bike_weight: Bike weight is 8 kg"],
     "I'm 1.80 m tall and I weigh 72 kg": ["height: Is 1.80 m tall", "weight: Weighs 72 kg"],
     "My birthday is on 4 May": ["birthday: Birthday is on 4 May"],

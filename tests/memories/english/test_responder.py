@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -57,6 +58,11 @@ def current() -> set[str]:
         ("My dog is called Rex and he is 4", "How old is my dog?", "Rex is 4 years old"),
         ("My son Leo (3) likes trains", "What is my son's name?", "Your son is Leo"),
         ("I can't eat gluten", "What can't I eat?", "You cannot eat gluten"),
+        ("I'm learning Portuguese", "What languages am I learning?", "You are learning Portuguese"),
+        ("I'm allergic to peanuts", "Can I eat peanut butter?", "No: you are allergic to peanuts"),
+        ("I'm lactose intolerant", "Am I lactose intolerant?", "Yes: you are lactose intolerant"),
+        ("I like my coffee black", "How do I like my coffee?", "You told me today: “I like my coffee black”"),
+        ("My dentist is Dr Holm on High Street", "Who is my dentist?", "Your dentist is Dr Holm on High Street"),
         ("I drive a blue Skoda", "What car do I drive?", "You drive a blue Skoda"),
         ("my favrite colour is green", "what's my favourite color?", "Your favourite colour is green"),
         ("I parked on level 3", "Where did I park?", "You told me today: “I parked on level 3”"),
@@ -187,6 +193,12 @@ def test_a_full_stop_that_is_stored_is_told_once(principal: Principal, say: Say)
     assert say("Where do I live?").endswith("Before that: Bristol, near the docks.")
 
 
+def test_a_bike_that_was_sold_is_told_as_one_that_was(say: Say) -> None:
+    say("My bike is a Canyon")
+    say("I sold the Canyon")
+    assert say("Do I have a bike?") == "Not any more, as far as I know; before: your bike was a Canyon."
+
+
 def test_a_move_is_told_with_what_was_before(say: Say) -> None:
     say("I live in Bristol")
     assert say("we left Bristol, in Edinburgh now") == "Got it: you live in Edinburgh (before: Bristol)."
@@ -252,7 +264,7 @@ def test_undo_brings_back_what_was_replaced(say: Say) -> None:
 
 
 @pytest.mark.parametrize("told", [["I live in Hull"], ["I live in Derby", "I moved to Hull"]])
-def test_an_undo_in_words_leaves_the_history_of_the_undo_button(principal: Principal, say: Say, told: list[str]) -> None:
+def test_an_undo_in_words_leaves_the_history_of_the_button(principal: Principal, say: Say, told: list[str]) -> None:
     for text in told:
         say(text)
     say("Undo that")
@@ -284,7 +296,7 @@ def test_an_undo_takes_back_a_how_to(say: Say) -> None:
     ("choice", "answer"), [({"recalls": False}, "“Recall” is off"), ({"learns": False}, "Memory is paused")]
 )
 def test_while_memory_is_switched_off_an_undo_changes_nothing_and_says_so(
-    principal: Principal, say: Say, choice: dict[str, bool], answer: str
+    principal: Principal, say: Say, choice: dict[str, Any], answer: str
 ) -> None:
     say("I live in Hull")
     say("I moved to Derby")
@@ -351,6 +363,19 @@ def test_a_how_to_is_remembered_told_and_erased_with_its_words(principal: Princi
     assert say("Forget how to reset the hub") == PROPOSED
     dispose(principal)
     assert not Playbook.objects.exists()
+
+
+def test_a_fact_is_forgotten_by_another_form_of_its_verb(principal: Principal, say: Say) -> None:
+    say("I play the cello and I'm learning Portuguese")
+    assert say("Forget that I play the cello") == PROPOSED
+    dispose(principal)
+    assert current() == {"Is learning Portuguese"}
+
+
+def test_a_new_measure_replaces_the_old_one_and_no_other_thing(say: Say) -> None:
+    for told in ("The height of my desk is 72 cm", "My desk is now 75 cm high", "My office is 12 km away"):
+        say(told)
+    assert current() == {"Desk is 75 cm high", "Office is 12 km away"}
 
 
 def test_what_is_forgotten_is_gone_and_nothing_beside_it(principal: Principal, say: Say) -> None:
