@@ -137,8 +137,10 @@ def test_the_key_comes_from_a_file_or_is_asked_for(
 
 def test_a_refusal_and_a_server_that_is_away_are_errors(run: Run) -> None:
     assert "401 authentication-failed" in run("list", "--key", "mh_nothing", status=1)
-    assert "404 not-found" in run("forget", "5f0c5d0e-6c1b-4a52-9d0e-0d7c0f2f7a11", "--yes", status=1)
+    unknown = "5f0c5d0e-6c1b-4a52-9d0e-0d7c0f2f7a11"
+    assert f"404 not-found: No memory has the id {unknown}" in run("forget", unknown, "--yes", status=1)
     assert "No answer" in run("list", "--url", "http://127.0.0.1:9", status=1)
+    assert "ASCII" in run("list", "--app", "é", status=2)
     assert "begins with http://" in run("list", "--url", "127.0.0.1:9", status=2)
 
 

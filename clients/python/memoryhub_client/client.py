@@ -51,6 +51,7 @@ _TIMEOUT = httpx.Timeout(90.0, connect=5.0)
 # What fits a header of the server; other ids go into the query.
 _FITS_HEADER = re.compile(r"[!-+\--~]+")
 _TOKEN = re.compile(r"[!-~]+")
+_APP = re.compile(r"[ -~]*")
 # States of an operation that goes on.
 _UNENDED = ("waiting", "running")
 _STILL = "{call.path} has not ended within {call.within} s."
@@ -78,6 +79,8 @@ class _Connected(Root[C], Generic[C, H]):
         self._retries = retries
         self._of_changes = of_changes or {}
         self._settings: dict[str, Any] = {"user_id": user_id, "app": app, "retries": retries, "of_changes": of_changes}
+        if app and not _APP.fullmatch(app):
+            raise ValueError(f"The app is sent in a header, so it has ASCII characters alone; given was {app!r}.")
         self._headers = {"X-Memoryhub-App": app} if app else {}
         self._query: dict[str, str] = {}
         if user_id is not None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from memoryhub_client.client import Client
-from memoryhub_client.errors import ApiError, Forbidden, MemoryhubError
+from memoryhub_client.errors import ApiError, Forbidden, MemoryhubError, NotFound
 from memoryhub_client.types import ExportFormat
 from memoryhub_client.version import __version__
 
@@ -197,7 +197,10 @@ def _forget(memory: Client, options: _Options) -> None:
         if input().strip().lower() not in ("y", "yes"):
             return
     for each in options.ids:
-        gone = memory.memories.forget(each)
+        try:
+            gone = memory.memories.forget(each)
+        except NotFound as error:
+            raise NotFound(error.status, {**error.problem, "detail": f"No memory has the id {each}."}) from error
         _say(options, gone, "\n".join(f"erased {erased.id}" for erased in gone.erased))
 
 

@@ -31,6 +31,7 @@ const RETRIES: Retries = { most: 3, first: 500, longest: 8_000, patience: 60_000
 // What fits a header of the server; other ids go into the query.
 const FITS_HEADER = /^[!-+\--~]+$/;
 const KEY = /^[!-~]+$/;
+const APP = /^[ -~]*$/;
 
 /** A client for one key: `new MemoryHub({ url: "https://memory.example.org", key })`. */
 export class MemoryHub {
@@ -62,6 +63,8 @@ export class MemoryHub {
       throw new TypeError(`The address begins with http:// or https://, as in http://127.0.0.1:8000; given was ${url}.`);
     if (!KEY.test(key ?? ""))
       throw new TypeError("The key is empty or no key: give a backend key (mhb_…) or a member's token (mh_…).");
+    if (!APP.test(app ?? ""))
+      throw new TypeError(`The app is sent in a header, so it has ASCII characters alone; given was ${JSON.stringify(app)}.`);
     const inHeader = userId !== undefined && FITS_HEADER.test(userId);
     const api = new Transport({
       base: url.replace(/\/+$/, "").replace(/\/api\/v1$/, ""),
