@@ -20,9 +20,10 @@ from django.urls import reverse
 from django.utils.dateparse import parse_datetime
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
 from memories.constants import MAX_CHECKED_BYTES
+from memories.presenting.markup import number
 from memories.presenting.pdf import certificate_pdf
 from memories.services.chain_proofs import NOT_MADE
 from memories.services.tenant_checks import ask_check, certificate_of, export_certificate, member_of_chain
@@ -165,6 +166,12 @@ def _failed(check: TenantCheck) -> list[dict[str, Any]]:
 def _alarms(check: TenantCheck) -> list[str]:
     if not check.failed and not (check.finished_at and check.guards):
         return alarms([])
+    counts = _failures(check)
+    if not counts["failures"]:
+        words = ngettext(
+            "%(number)s check could not be made", "%(number)s checks could not be made", counts["not_made"]
+        )
+        return [f"{words % {'number': number(counts['not_made'])}}."]
     return [_("Broken: something of this organisation was changed outside memoryhub."), *map(fault_words, check.guards)]
 
 

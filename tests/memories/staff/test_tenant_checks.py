@@ -117,8 +117,9 @@ def test_a_check_that_could_not_be_made_is_no_failure(
     monkeypatch.setattr(tenant_checks, "prove_supersession", fail)
     check = verified(auditor)
     assert "1 check could not be made" in words(auditor.get(CHECKS))
-    (failed,) = auditor.get(reverse("staff:tenant_check", args=[check.pk])).context["failed"]
-    assert failed["reason"].startswith("The check could not be made (ValueError")
+    page = auditor.get(reverse("staff:tenant_check", args=[check.pk]))
+    assert page.context["failed"][0]["reason"].startswith("The check could not be made (ValueError")
+    assert page.context["alarms"] == ["1 check could not be made."]
 
 
 def test_a_missing_trigger_breaks_the_certificate(auditor: Client, principal: Principal) -> None:
