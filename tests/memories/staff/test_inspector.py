@@ -51,6 +51,12 @@ def test_what_is_known_stands_beside_what_it_replaced(support: Client, at: At, p
     assert f'<a href="{at("record", new.memory_id)}"><bdi>Lives in Braga' in page
 
 
+def test_a_category_of_the_same_name_as_the_key_is_not_repeated(support: Client, at: At, principal: Principal) -> None:
+    remember_fact(principal, text="Rides a Surly", key="bike", category="bike")
+    page = inside(support.get(at("inspector")))
+    assert page.count(">bike</a>") == 1
+
+
 def test_what_an_undo_closed_is_called_undone(support: Client, at: At, principal: Principal) -> None:
     remember_fact(principal, text="Lives in Porto", key="home_city")
     new = remember_fact(principal, text="Lives in Braga", key="home_city")
