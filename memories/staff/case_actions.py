@@ -95,9 +95,9 @@ class CaseAction(TurnPage):
         given = _valid(CorrectionForm(request.POST))
         text = given["text"].replace("\r\n", "\n") if given["how"] != "retire" else ""
         if given["how"] != "retire" and not text.strip():
-            raise InvalidInput("text", _("is empty: write what the fact should say."))
+            raise InvalidInput("text", _("is empty; write what the fact should say."))
         if given["how"] == "merge" and given["second"] is None:
-            raise InvalidInput("second", _("is missing: choose the fact to merge with."))
+            raise InvalidInput("second", _("is missing; choose the fact to merge with."))
         propose_correction(
             self.principal,
             case.pk,

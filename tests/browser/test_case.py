@@ -65,7 +65,6 @@ def _propose_the_correction(page: Page) -> None:
     case = page.get_by_role("region", name="Case", exact=True)
     case.get_by_label("Ticket").fill("HD-42")
     case.get_by_role("button", name="Save").click()
-    case.get_by_text("Propose a correction").click()
     case.get_by_label("Fact", exact=True).select_option(label=MISHEARD)
     case.get_by_label("What it should say").fill(RIGHT)
     case.get_by_label("Reason for the member").fill("You told us on the phone.")
