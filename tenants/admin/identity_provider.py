@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from tenants.admin.scoping import TenantScopedAdmin, acting, signed_in, written
+from tenants.oidc.faults import provider_fault_words
 from tenants.oidc.protocol import ProviderError
 from tenants.oidc.providers import ProviderSettings, save_provider
 from tenants.provider_models import IdentityProvider, ProviderKind
@@ -120,7 +121,7 @@ class IdentityProviderForm(forms.ModelForm[IdentityProvider]):
             try:
                 cleaned |= asdict(read_metadata(text))
             except ProviderError as error:
-                self.add_error("metadata", _("This cannot be used: %s.") % error)
+                self.add_error("metadata", _("This cannot be used: %s.") % provider_fault_words(str(error)))
         if not cleaned.get("issuer") and not self.errors:
             self.add_error("issuer", _("This field is required."))
         return cleaned

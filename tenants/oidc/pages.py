@@ -30,6 +30,7 @@ from memoryhub.db.scope import WideRole, acting_as
 from tenants.errors import Forbidden
 from tenants.middleware import TENANT_SESSION_KEY, request_id_of
 from tenants.models import Membership
+from tenants.oidc.faults import provider_fault_words
 from tenants.oidc.people import member_of
 from tenants.oidc.protocol import ProviderError, SignInAttempt, authorization_url, claims_of
 from tenants.oidc.providers import provider_for, secret_of
@@ -140,7 +141,7 @@ def too_many_of(request: HttpRequest, action: str, slug: str | None = None) -> H
 def _thread_of(provider: IdentityProvider) -> Iterator[None]:
     """Use one of the threads that are the tenant's share. Raises ProviderError if there is none."""
     if not limits.fair_share.enter(provider.tenant_id):
-        raise ProviderError(_("too many people sign in at once"))
+        raise ProviderError("too many people sign in at once")
     try:
         yield
     finally:
@@ -155,7 +156,9 @@ def failed(request: HttpRequest, provider: IdentityProvider, error: Exception) -
     """Say that the provider could not be used, and why; it is logged."""
     said = str(error) or "its secret cannot be decrypted"
     log.warning("The identity provider of tenant %s failed: %s", provider.tenant_id, said)
-    return refused(request, _("Your organisation's provider could not be used: %s. Try again later.") % said)
+    return refused(
+        request, _("Your organisation's provider could not be used: %s. Try again later.") % provider_fault_words(said)
+    )
 
 
 def refused(request: HttpRequest, reason: str) -> HttpResponse:

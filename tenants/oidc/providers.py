@@ -17,6 +17,7 @@ from tenants.audit.chain import EventDraft, record_tenant_event
 from tenants.errors import InvalidValue, store
 from tenants.locks import wait_for_tenant
 from tenants.models import Tenant, User
+from tenants.oidc.faults import provider_fault_words
 from tenants.oidc.protocol import ProviderError
 from tenants.principal import Actor, Role
 from tenants.provider_models import IdentityProvider, ProviderKind
@@ -104,7 +105,7 @@ def _checked(wanted: ProviderSettings) -> ProviderSettings:
     try:
         certificates = checked_certificates(wanted.certificates)
     except ProviderError as error:
-        raise InvalidValue("certificates", _("must be in PEM: %s.") % error) from None
+        raise InvalidValue("certificates", _("must be in PEM: %s.") % provider_fault_words(str(error))) from None
     if not certificates:
         raise InvalidValue("certificates", _("are needed: signatures are verified with them."))
     return replace(wanted, client_id="", secret=None, certificates=certificates)
