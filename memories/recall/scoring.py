@@ -70,7 +70,7 @@ def marks_of(vectors: TokenVectors) -> NDArray[np.uint8]:
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
+class Marked:
     """What the texts mark: each of their pieces, and for each text all of its pieces, the first and the last."""
 
     pieces: NDArray[np.uint8]
@@ -80,7 +80,7 @@ class Marks:
     lengths: NDArray[np.intp]
 
     @classmethod
-    def of(cls, texts: Texts, vectors: TokenVectors) -> Marks:
+    def of(cls, texts: Texts, vectors: TokenVectors) -> Marked:
         """Look up the marks of all texts."""
         pieces = marks_of(vectors)[texts.pieces]  # type: ignore[arg-type]  # a class that follows a Protocol is hashable
         ends = np.append(texts.starts[1:], len(pieces))
@@ -182,7 +182,7 @@ def score(
     texts = pack(pool.pieces)
     of_terms = [vectors.piece_ids(term) for term in query.terms]
     covered = _covered(pool, query, texts, vectors, of_terms)
-    marks = Marks.of(texts, vectors)
+    marks = Marked.of(texts, vectors)
     signs = _signs(pool, query, texts, vectors, marks, cosines, covered)
     parts = contributions(pool, query, marks, cosines, covered, signs)
     read = None
@@ -257,7 +257,7 @@ def _keys(
 def _features(
     pool: Pool,
     query: Query,
-    marks: Marks,
+    marks: Marked,
     candidates: Floats,
     cosines: Floats,
     covered: Coverage,
@@ -303,7 +303,7 @@ def _best(pool: Pool, fused: Floats) -> NDArray[np.intp]:
 
 
 def _signs(
-    pool: Pool, query: Query, texts: Texts, vectors: TokenVectors, marks: Marks, cosines: Floats, covered: Coverage
+    pool: Pool, query: Query, texts: Texts, vectors: TokenVectors, marks: Marked, cosines: Floats, covered: Coverage
 ) -> Signs:
     """Return the signs of all candidates; codes and periods are only looked for if the query has some."""
     wanted = [[vectors.piece_ids(spelt) for spelt in spellings(code)] for code in query.codes]
@@ -332,7 +332,7 @@ def _signs(
 
 
 def contributions(
-    pool: Pool, query: Query, marks: Marks, cosines: Floats, covered: Coverage, signs: Signs
+    pool: Pool, query: Query, marks: Marked, cosines: Floats, covered: Coverage, signs: Signs
 ) -> dict[str, Floats]:
     """Return each signal's weighted contribution to the score of each candidate, by name.
 

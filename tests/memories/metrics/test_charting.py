@@ -70,7 +70,7 @@ def test_a_threshold_is_drawn_to_scale_or_named_above() -> None:
 
 @pytest.mark.parametrize(("latest", "above"), [(0.2, True), (0.55, False), (0.45, True), (0.9, True)])
 def test_the_label_of_a_threshold_is_where_no_line_runs_through_it(latest: float, above: bool) -> None:
-    found = drawn("staleness_p50", [0.55] * 60 + [latest] * 36)
+    found = drawn("staleness_p50", [*[0.55] * 60, *[latest] * 36])
     assert found.threshold is not None and (found.words_at < found.threshold) is above
 
 
