@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from proof.attack import Attempt, Response, attack
-from proof.attacks.web import API
+from proof.attacks.web import API, UNKNOWN
 from proof.marks import Exposure
 from proof.requests import ProofRequest, Reply, call
 from proof.world import Persona
@@ -40,7 +40,9 @@ def batches(attempt: Attempt) -> None:
     def send(request: ProofRequest) -> Response:
         reply = call(request, token=aim.attacker.token, headers=_SAME_REQUEST)
         results = _answer(reply.text).get("results")
-        refused = isinstance(results, list) and all(each["status"] in (_BAD_INPUT, _NOT_FOUND) for each in results)
+        refused = isinstance(results, list) and all(
+            each["status"] == _NOT_FOUND or UNKNOWN in each["problem"]["detail"] for each in results
+        )
         return Response(refused, reply.text, f"{reply.status} {reply.text}")
 
     attempt.compare(aim, ProofRequest("POST", f"{API}memories/batch/", {"memories": _BATCH}), send)

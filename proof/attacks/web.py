@@ -1,7 +1,7 @@
 """Attacks over HTTP on the API, the members' pages and the admin, with one's own and others' credentials.
 
-For a foreign id the API must answer 404 and pages 404 or 405, with the same text as for an unknown id. The admin must
-answer any status but 200.
+For a foreign id the API must answer 404, of a list in the body that it names an unknown one, and pages 404 or 405, with
+the same text as for an unknown id. The admin must answer any status but 200.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from proof.world import EXTERNAL_ID, Persona, Resident
 from tenants.models import Membership
 
 API = "/api/v1/"
+UNKNOWN = "names an unknown "
 _OK, _FOUND, _UNAUTHORIZED, _NOT_FOUND, _NOT_ALLOWED = 200, 302, 401, 404, 405
 _SAME_REQUEST = {"X-Request-ID": "isolation-proof"}
 # Parts that differ between two responses to the same request.
@@ -179,6 +180,11 @@ def _token(attacker: Resident, request: ProofRequest) -> Response:
     return Response(reply.status == _NOT_FOUND, reply.text, f"{reply.status} {reply.text}")
 
 
+def _body(attacker: Resident, request: ProofRequest) -> Response:
+    response = _token(attacker, request)
+    return replace(response, refused=response.refused or UNKNOWN in response.text)
+
+
 def by_page(attacker: Resident, request: ProofRequest) -> Response:
     """What a page of the attacker's browser answers."""
     reply = call(request, cookie=attacker.cookie)
@@ -211,7 +217,7 @@ _named("api: a review by its id", 4, _token, API_REVIEWS)
 _named("api: a proposal to forget by its id", 4, _token, API_PROPOSALS)
 _named("api: an operation by its id, or a context for another's conversation", 4, _token, API_OPERATIONS)
 _named("api: an item by its id", 4, _token, API_ITEMS)
-_named("api: another's id in the body", 4, _token, API_BODIES)
+_named("api: another's id in the body", 4, _body, API_BODIES)
 _named("api: an event of another's audit log", 3, _token, API_AUDIT)
 _named("pages: a memory or conversation by its id", 8, by_page, PAGES, Persona.RESIDENT)
 
