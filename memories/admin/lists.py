@@ -34,7 +34,7 @@ from memories.search import search_plane
 from memories.selectors.staff.index_state import lag_by_tenant, lag_of
 from memories.selectors.staff.inspecting import last_turn_of_member
 from memoryhub.languages import gettext_lazy
-from tenants.admin.scoping import TenantScopedAdmin, by_name, named, roles_held, signed_in, stamp
+from tenants.admin.scoping import ScopedChangeList, TenantScopedAdmin, by_name, named, roles_held, signed_in, stamp
 from tenants.models import Membership, Tenant, User
 from tenants.principal import AUDITS, READS_MEMORY, Role
 
@@ -90,7 +90,7 @@ class ReadOnlyList(TenantScopedAdmin[Listed]):
         return [path("", view, name=f"{self.opts.app_label}_{self.opts.model_name}_changelist")]
 
 
-class MemberChangeList(ChangeList):
+class MemberChangeList(ScopedChangeList):
     """A list whose rows link to the inspector."""
 
     def url_for_result(self, result: Any) -> str:

@@ -20,9 +20,10 @@ from django.contrib import admin, messages
 from django.contrib.admin.exceptions import DisallowedModelAdminToField
 from django.contrib.admin.filters import SimpleListFilter
 from django.contrib.admin.utils import unquote
+from django.contrib.admin.views.main import ORDER_VAR, ChangeList
 from django.contrib.admin.widgets import RelatedFieldWidgetWrapper
 from django.core.exceptions import PermissionDenied
-from django.db.models import DateTimeField, Field, ForeignKey, Model, QuerySet, Value
+from django.db.models import DateTimeField, Field, ForeignKey, Func, Model, QuerySet, Value
 from django.db.models.constants import LOOKUP_SEP
 from django.db.models.functions import Coalesce, Lower, NullIf
 from django.forms import ModelChoiceField
@@ -84,6 +85,18 @@ def tenants_within(user: User, roles: Sequence[Role]) -> QuerySet[Tenant]:
     return tenants if user.is_superuser else tenants.filter(pk__in=tenant_ids_of(user, roles))
 
 
+class ScopedChangeList(ChangeList):
+    """A list that also marks the column by whose expression it is sorted at first, such as `by_name`."""
+
+    def get_ordering_field_columns(self) -> dict[int, Any]:
+        found: dict[int, Any] = super().get_ordering_field_columns()
+        if found or ORDER_VAR in self.params:
+            return found
+        ordering: Sequence[Any] = self.model_admin.ordering or ()  # Django takes expressions, too
+        first = [each for each in ordering if isinstance(each, Func)]
+        return {at: "asc" for at, name in enumerate(self.list_display) if self.get_ordering_field(name) in first}
+
+
 class TenantScopedAdmin(admin.ModelAdmin[Row]):
     """Base of admin pages: shows rows whose `tenant_lookup` is a tenant where the user has one of `roles`.
 
@@ -118,6 +131,9 @@ class TenantScopedAdmin(admin.ModelAdmin[Row]):
         if user.is_superuser:
             return rows
         return rows.filter(**{f"{self.tenant_lookup}__in": tenants_here(request, self.roles)})
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:  # noqa: ARG002
+        return ScopedChangeList
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Row]:
         return self.in_scope(request, super().get_queryset(request))

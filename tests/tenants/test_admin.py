@@ -154,8 +154,10 @@ def test_members_are_listed_by_the_names_that_are_shown(browser: Client, staff: 
     for external_id, name in (("A-1", "Zoe"), ("A-2", "Ada"), ("A-3", "Noor")):
         rename_end_user(provision_end_user(tenant.pk, external_id)[0], name=name)
     for asked in ({}, {"o": "1"}):
-        listed = browser.get(page("membership"), asked).context["cl"].result_list
+        answer = browser.get(page("membership"), asked)
+        listed = answer.context["cl"].result_list
         assert [row.user.display_name for row in listed] == ["Ada", "mila", "Noor", "Zoe"]
+        assert answer.content.decode().count('aria-sort="ascending"') == 1
 
 
 def test_a_refused_form_keeps_all_that_was_typed(browser: Client, staff: Membership) -> None:
