@@ -162,7 +162,7 @@ CONVERSATIONS = (
             said("I play the cello", "cello", believed=("cello",)),
             said("What instrument do I play?", "cello"),
             said("Forget the cello", "would go", gone=("cello",)),
-            said("Forget everything you know about me", "everything", "page|administrator|settings", lacks=("erased for good",)),
+            said("Forget everything you know about me", "everything", "Account", lacks=("erased for good",)),
             said("Forget my unicycle", "nothing", lacks=("erased for good",)),
             said("Where do I live?", "Hull"),
             said("My card number is 4111 1111 1111 1111", lacks=("4111",)),

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from memories.english import vocabulary
-from memories.english.people import is_name, name_of, names_in
+from memories.english.people import also_listed, is_name, name_of, names_in
 from memories.english.playbooks import LONGEST, StatedPlaybook, read_playbook
-from memories.english.slots import DATE, MEASURES, NAME, PETS, SLOTS, TABLES, WORDS, P, Statement, pattern, spelled
+from memories.english.slots import DATE, NAME, PETS, SLOTS, TABLES, WORDS, P, Statement, measure_of, pattern, spelled
 from memories.english.text import capitalised, content_words, first_sentences, plain, slug, with_subject, without_time
 
 # Characters; longer sentences are usually narrative.
@@ -343,6 +343,8 @@ def _of_other(subject: Subject, predicate: str) -> Iterator[Statement]:
         for each in _filled(row, match):
             key = f"{slug(str(subject))}_{each.key}" if each.key else ""
             yield replace(each, text=f"{subject} {each.text[0].lower()}{each.text[1:]}", key=key)
+    if child := P["named_child"].match(predicate):
+        yield from (Statement(f"{subject} has {each}", "", "family") for each in also_listed(predicate, child.end()))
 
 
 def _possession(owner: Subject, match: re.Match[str]) -> Iterator[Statement]:
@@ -372,11 +374,17 @@ def _possession(owner: Subject, match: re.Match[str]) -> Iterator[Statement]:
     elif key := vocabulary.attribute_key(thing, value):
         person = key in vocabulary.PEOPLE and value.casefold().startswith(("a ", "an ", "the "))
         told = f"{capitalised(thing)} {link}", value, "" if person else key
-    if told and told[2] and measured:  # "Desk is 75 cm high" has the key of "Desk height is 75 cm"
-        told = *told[:2], f"{told[2]}_{MEASURES[measured['how'].casefold()]}"
+    if told and told[2] and measured and words[-1] not in TABLES["measures"]:
+        told = *told[:2], _measure_key(told[2], measured["unit"], measured["how"] or "")
     if told and told[1] and not vocabulary.TRANSIENT.match(told[1]):
         category = {"favourite": "taste", "home": "home"}.get(told[2].split("_")[0], "personal")
         yield Statement(f"{told[0]} {told[1]}", told[2], category if owner == _OWNER else "family")
+
+
+def _measure_key(key: str, unit: str, how: str) -> str:
+    """Return the key of a measure, for "Desk is 75 cm high" as for "Desk height is 75 cm"; "" for a unit of several."""
+    noun = measure_of(unit, how)
+    return key if noun is None else f"{key}_{noun}" if noun else ""
 
 
 def _ended(predicate: str) -> Statement | None:

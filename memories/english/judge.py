@@ -222,7 +222,7 @@ def _read(fact: JudgedFact) -> Claim:
     found = terms(text)
     values = {} if _SEVERAL_FIRST.match(text) else dict(_values(text, found))
     if fact.key:
-        values[f"slot {slot_of('', fact.key)}"] = text
+        values[f"slot {slot_of(text, fact.key)}"] = text
     return Claim(text, found, values, not _OVER.isdisjoint(found))
 
 

@@ -130,9 +130,13 @@ def _distinct(facts: Iterable[Held]) -> list[Held]:
 
 
 def slot_of(text: str, key: str) -> str:
-    """Return the slot of a fact by its key, or else by its wording; "" if it has none."""
+    """Return the slot of a fact by its key, or else by its wording; "" if it has none.
+
+    "Flat is a studio" describes the flat and is no address.
+    """
     if key:
-        return _SAME.get(key, key)
+        slot = _SAME.get(key, key)
+        return key if slot in (ADDRESS, "office") and P["describes"].match(text) else slot
     return next((slot for slot, held in _HELD if held.match(text)), "")
 
 

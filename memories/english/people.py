@@ -59,5 +59,12 @@ def _also_named(sentence: str, place: int, link: str) -> Iterator[Statement]:
             yield _age_of(names[-1], match["age"])
 
 
+def also_listed(text: str, place: int) -> Iterator[str]:
+    """Yield the further parts of a list of relatives and pets, in their words: "a daughter named Tara"."""
+    while match := P["also_named"].match(text, place):
+        yield text[match.start("part") : match.end()]
+        place = match.end()
+
+
 def _age_of(name: str, years: str) -> Statement:
     return Statement(f"{name} is {years} years old", f"{slug(name)}_age", "family")

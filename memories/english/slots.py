@@ -17,7 +17,7 @@ _SHORTEST_SLIP, _LIKE_ENOUGH = 5, 0.85
 TABLES: dict[str, Any] = tomllib.loads(Path(__file__).with_name("slots.toml").read_text(encoding="utf-8"))
 SLOTS: dict[str, dict[str, Any]] = TABLES["slots"]
 # Adjectives of measures, such as "high", with their nouns.
-MEASURES = {how: noun for noun, row in TABLES["measures"].items() for how in row["how"].split()}
+MEASURES: dict[str, str] = {how: noun for noun, row in TABLES["measures"].items() for how in row["how"].split()}
 _PARTS: dict[str, str] = TABLES["patterns"] | {
     "PROFESSIONS": "|".join(sorted(PROFESSIONS)),
     "HOW": "|".join(MEASURES),
@@ -57,11 +57,20 @@ def pattern(text: str) -> re.Pattern[str]:
     return compiled(expanded(text))
 
 
+_UNITS = {noun: pattern(rf"(?:{row['units']})(?!\w)") for noun, row in TABLES["measures"].items()}
 # Single patterns and word sets by name.
 P = {name: pattern(text) for name, text in TABLES["grammar"].items()}
 WORDS = {name: word_set(text) for name, text in TABLES["words"].items()}
 SOMEBODY, NAME, DATE, KIN = (expanded(f"<{part}>") for part in ("SOMEBODY", "NAME", "DATE", "KIN"))
 PETS = WORDS["pets"] | {"guinea pig"}
+
+
+def measure_of(unit: str, how: str) -> str | None:
+    """Return the noun of a measure by its adjective, else by its unit: "" for a unit of several, None for no unit."""
+    if how:
+        return MEASURES[how.casefold()]
+    nouns = [noun for noun, row in TABLES["measures"].items() if _UNITS[noun].match(unit)]
+    return (nouns[0] if len(nouns) == 1 else "") if nouns else None
 
 
 def same(relation: str) -> str:

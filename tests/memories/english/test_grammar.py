@@ -59,6 +59,13 @@ STORED = {
     "The height of my son is 1.20 m": ["son_height: Son's height is 1.20 m"],
     "My desk is 75 cm high": ["desk_height: Desk is 75 cm high"],
     "My office is 12 km away": ["office_distance: Office is 12 km away"],
+    "My flat is 60 square metres": ["flat_size: Flat is 60 square metres"],
+    "My table is 2 m": ["Table is 2 m"],
+    "My sister Anu has a son named Ravi and a daughter named Tara": [
+        "Anu has a son named Ravi",
+        "Anu has a daughter named Tara",
+        "Sister is Anu",
+    ],
     "My bike weighs 8 kg": ["bike_weight: Bike weight is 8 kg"],
     "I'm 1.80 m tall and I weigh 72 kg": ["height: Is 1.80 m tall", "weight: Weighs 72 kg"],
     "My birthday is on 4 May": ["birthday: Birthday is on 4 May"],

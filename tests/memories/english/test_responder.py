@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from django.utils import translation
 
 from memories.agent.events import MemoriesRecalled
 from memories.agent.loop import run_turn
@@ -59,6 +60,9 @@ def current() -> set[str]:
         ("My son Leo (3) likes trains", "What is my son's name?", "Your son is Leo"),
         ("I can't eat gluten", "What can't I eat?", "You cannot eat gluten"),
         ("I'm learning Portuguese", "What languages am I learning?", "You are learning Portuguese"),
+        ("I don't have a car", "Do I have a car?", "No: you have no car"),
+        ("My rent is £850 a month", "How much is my rent?", "You pay £850 a month in rent"),
+        ("My sister Anu has a son named Ravi", "What are Anu's kids called?", "Anu has a son named Ravi"),
         ("I'm allergic to peanuts", "Can I eat peanut butter?", "No: you are allergic to peanuts"),
         ("I'm lactose intolerant", "Am I lactose intolerant?", "Yes: you are lactose intolerant"),
         ("I like my coffee black", "How do I like my coffee?", "You told me today: “I like my coffee black”"),
@@ -376,6 +380,20 @@ def test_a_new_measure_replaces_the_old_one_and_no_other_thing(say: Say) -> None
     for told in ("The height of my desk is 72 cm", "My desk is now 75 cm high", "My office is 12 km away"):
         say(told)
     assert current() == {"Desk is 75 cm high", "Office is 12 km away"}
+
+
+@pytest.mark.parametrize("described", ["My flat is 60 square metres", "My flat is a studio"])
+def test_what_a_flat_is_like_ends_no_address(say: Say, described: str) -> None:
+    say("I live at 12 Park Street")
+    say(described)
+    assert "Lives at 12 Park Street" in current()
+
+
+def test_a_streamed_answer_names_a_button_in_the_language_of_the_page(principal: Principal) -> None:
+    remember_fact(principal, text="Likes plums")
+    with translation.override("de"):
+        events = run_turn(principal, text="Forget that I like plums", model=Responder())
+    assert text_of(events).endswith("before you press „Löschen“.")
 
 
 def test_what_is_forgotten_is_gone_and_nothing_beside_it(principal: Principal, say: Say) -> None:
