@@ -126,15 +126,14 @@ def report_pdf(
 @in_english()
 def certificate_pdf(certificate: Mapping[str, Any], *, made_by: str, made_at: datetime, recorded_as: str) -> bytes:
     """The certificate of a verification; `recorded_as` names the event that records it."""
-    intact = certificate["verdict"] == "intact"
     whose = certificate["tenant"]["name"]
     document = Document(_("Certificate of verification"), whose=whose, made_by=made_by, made_at=made_at)
-    verdict = (
-        _("Intact: everything that was verified agrees with the audit log.")
-        if intact
-        else _("Broken: something that was verified was changed outside memoryhub.")
-    )
-    document.paragraph(verdict, alarming=not intact)
+    verdicts = {
+        "intact": _("Intact: everything that was verified agrees with the audit log."),
+        "broken": _("Broken: something that was verified was changed outside memoryhub."),
+        "incomplete": _("Incomplete: some checks could not be made; the others found everything intact."),
+    }
+    document.paragraph(verdicts[certificate["verdict"]], alarming=certificate["verdict"] != "intact")
     log, memories = certificate["audit_log"], certificate["memories"]
     started, finished = (datetime.fromisoformat(certificate[name]) for name in ("started_at", "finished_at"))
     for name, value in (

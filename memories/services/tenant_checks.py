@@ -24,7 +24,7 @@ from django.utils import timezone
 from memories.errors import existing
 from memories.selectors.history.chains import chain_of_owner, owners_of_memories
 from memories.services.audit_reports import require_auditor
-from memories.services.chain_proofs import checked, prove_supersession
+from memories.services.chain_proofs import NOT_MADE, checked, prove_supersession
 from memoryhub.db.advisory_lock import LockTaken, advisory_lock
 from memoryhub.jobs import RUN_SECONDS, JobResult, wake_on_commit
 from memoryhub.leases import fault_of
@@ -156,8 +156,17 @@ def digest_of(check: TenantCheck) -> str:
     return hashlib.sha256(canonical_json(check.results).encode()).hexdigest()
 
 
+def failures_of(check: TenantCheck) -> dict[str, int]:
+    """How many of the checks of a verification failed, and how many could not be made."""
+    not_made = sum(each["reason"].startswith(NOT_MADE) for each in check.failed)
+    return {"failures": len(check.failed) - not_made + len(check.guards), "not_made": not_made}
+
+
 def certificate_of(check: TenantCheck) -> dict[str, Any]:
-    """The certificate of a finished check: its extent, time, author and verdict."""
+    """The certificate of a finished check: its extent, time, author and verdict.
+
+    The verdict is "intact", "broken", or "incomplete" if nothing failed but some checks could not be made.
+    """
     audit = [each for each in check.results if each["what"] == Checked.AUDIT]
     memories = [each for each in check.results if each["what"] == Checked.SUPERSESSION]
     return {
@@ -166,7 +175,7 @@ def certificate_of(check: TenantCheck) -> dict[str, Any]:
         "asked_by": {"id": str(check.asked_by_id), "name": check.asked_by.speaker} if check.asked_by else None,
         "started_at": _iso(check.started_at),
         "finished_at": _iso(check.finished_at),
-        "verdict": "intact" if check.intact else "broken",
+        "verdict": "intact" if check.intact else "broken" if failures_of(check)["failures"] else "incomplete",
         "audit_log": {
             "chains": len(audit),
             "events": sum(each["count"] for each in audit),

@@ -25,8 +25,13 @@ from django.utils.translation import gettext_lazy, ngettext
 from memories.constants import MAX_CHECKED_BYTES
 from memories.presenting.markup import number
 from memories.presenting.pdf import certificate_pdf
-from memories.services.chain_proofs import NOT_MADE
-from memories.services.tenant_checks import ask_check, certificate_of, export_certificate, member_of_chain
+from memories.services.tenant_checks import (
+    ask_check,
+    certificate_of,
+    export_certificate,
+    failures_of,
+    member_of_chain,
+)
 from memories.staff.audit_reports import AuditPage
 from memories.staff.base import TenantObjectView
 from memoryhub.signing.archive import NotGenuine, genuine
@@ -87,6 +92,7 @@ class TenantCheckPage(TenantObjectView[TenantCheck]):
             done=len(check.results),
             certificate=certificate_of(check) if check.finished_at else None,
             failed=_failed(check),
+            failures=failures_of(check)["failures"],
             alarms=_alarms(check),
             **kwargs,
         )
@@ -131,16 +137,10 @@ def _summaries(checks: QuerySet[TenantCheck]) -> list[dict[str, Any]]:
             "check": check,
             "url": reverse("staff:tenant_check", args=[check.pk]),
             "intact": check.certified_as in intact,
-            **({} if check.finished_at is None or check.certified_as in intact else _failures(check)),
+            **({} if check.finished_at is None or check.certified_as in intact else failures_of(check)),
         }
         for check in checks
     ]
-
-
-def _failures(check: TenantCheck) -> dict[str, int]:
-    """How many of the checks of a verification failed, and how many could not be made."""
-    not_made = sum(each["reason"].startswith(NOT_MADE) for each in check.failed)
-    return {"failures": len(check.failed) - not_made + len(check.guards), "not_made": not_made}
 
 
 def _failed(check: TenantCheck) -> list[dict[str, Any]]:
@@ -166,7 +166,7 @@ def _failed(check: TenantCheck) -> list[dict[str, Any]]:
 def _alarms(check: TenantCheck) -> list[str]:
     if not check.failed and not (check.finished_at and check.guards):
         return alarms([])
-    counts = _failures(check)
+    counts = failures_of(check)
     if not counts["failures"]:
         words = ngettext(
             "%(number)s check could not be made", "%(number)s checks could not be made", counts["not_made"]

@@ -20,7 +20,7 @@ from pypdf import PdfReader
 
 from memories.models import Fact
 from memories.services import tenant_checks
-from memories.services.tenant_checks import run_due
+from memories.services.tenant_checks import certificate_of, run_due
 from memoryhub.jobs import JobResult
 from memoryhub.middleware import refusal
 from memoryhub.signing.archive import genuine
@@ -119,7 +119,11 @@ def test_a_check_that_could_not_be_made_is_no_failure(
     assert "1 check could not be made" in words(auditor.get(CHECKS))
     page = auditor.get(reverse("staff:tenant_check", args=[check.pk]))
     assert page.context["failed"][0]["reason"].startswith("The check could not be made (ValueError")
-    assert page.context["alarms"] == ["1 check could not be made."]
+    assert page.context["alarms"] == ["1 check could not be made."] and page.context["failures"] == 0
+    archive = certificate(auditor, check)
+    with genuine(io.BytesIO(archive)) as opened:
+        assert opened.manifest["verdict"] == certificate_of(check)["verdict"] == "incomplete"
+    assert "Certificate: incomplete" in told(auditor, archive)
 
 
 def test_a_missing_trigger_breaks_the_certificate(auditor: Client, principal: Principal) -> None:
