@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import timedelta
 from itertools import product
 from typing import Any, TypeVar
@@ -17,7 +18,7 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext as _
 from django_stubs_ext import StrOrPromise
 
-from memories.errors import InvalidInput
+from memories.errors import InvalidInput, NotFound
 from memories.hygiene.sensitivity.findings import DECIDABLE, USUAL_HANDLING, short, with_article
 from memories.models import ExpiryRule, MemoryPolicy
 from memories.presenting.markup import number
@@ -415,7 +416,8 @@ class ExpiryRuleAdmin(DecidingAdmin[ExpiryRule]):
         obj.pk = set_expiry_rule(acting(request), tenant_id=obj.tenant_id, category=category, **days).pk
 
     def delete_model(self, request: HttpRequest, obj: ExpiryRule) -> None:
-        drop_expiry_rule(acting(request), tenant_id=obj.tenant_id, category=obj.category)
+        with suppress(NotFound):  # somebody else dropped the rule meanwhile: it is gone, as the page then says
+            drop_expiry_rule(acting(request), tenant_id=obj.tenant_id, category=obj.category)
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[ExpiryRule]) -> None:
         for rule in queryset:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -9,6 +11,7 @@ from django.urls import reverse
 from memories.errors import InvalidInput, MemoriesError, NotFound
 from memories.models import ExpiryRule, MemoryPolicy
 from memories.selectors.policies import policy_of
+from memories.services.policies import drop_expiry_rule
 from tenants.models import AuditEvent, Membership, Tenant, User
 from tests.factories import make_membership
 
@@ -88,6 +91,20 @@ def test_a_rule_is_set_changed_and_dropped(browser: Client, tenant: Tenant) -> N
     assert not ExpiryRule.objects.exists()
     told = AuditEvent.objects.order_by("sequence").values_list("action", flat=True)
     assert list(told) == ["expiry_rule.set", "expiry_rule.set", "expiry_rule.dropped"]
+
+
+def test_a_rule_that_somebody_dropped_meanwhile_is_gone(
+    browser: Client, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rule = ExpiryRule.objects.create(tenant=tenant, category="food")
+
+    def meanwhile(*args: Any, **named: Any) -> None:
+        ExpiryRule.objects.all().delete()
+        drop_expiry_rule(*args, **named)
+
+    monkeypatch.setattr("memories.admin.policies.drop_expiry_rule", meanwhile)
+    answer = browser.post(page("expiryrule", "delete", rule.pk), {"post": "yes"})
+    assert answer["Location"] == page("expiryrule") and not AuditEvent.objects.exists()
 
 
 def test_several_rules_are_dropped_at_once_and_none_of_another_tenant(browser: Client, tenant: Tenant) -> None:
