@@ -57,11 +57,14 @@ class FlagTurn(TurnPage):
 class CaseAction(TurnPage):
     """POST: change a case, write a note, or propose a correction to the member, as `action` says.
 
-    A refusal comes back on the page of the turn, beside what was typed.
+    A refusal comes back on the page of the turn, beside what was typed; GET leads to that page.
     """
 
-    http_method_names = ["post"]
     action = ""
+
+    def get(self, request: HttpRequest, case_id: UUID) -> HttpResponse:  # type: ignore[override]  # noqa: ARG002 - of a case
+        case = get_case(self.principal, case_id=case_id)
+        return HttpResponseRedirect(self.url("turn", case.session_id, case.turn) + self.query)
 
     def post(self, request: HttpRequest, case_id: UUID) -> HttpResponse:
         case = get_case(self.principal, case_id=case_id)

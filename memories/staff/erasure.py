@@ -126,10 +126,15 @@ class MemberErasure(MemberView):
 
 
 class AskErasure(MemberErasure):
-    """POST: request the erasure of the member; it is approved at once unless it needs a second person."""
+    """POST: request the erasure of the member; it is approved at once unless it needs a second person.
 
-    http_method_names = ["post"]
+    A refusal comes back as the page of the form; GET leads there.
+    """
+
     confirmed = True
+
+    def get(self, request: HttpRequest) -> HttpResponse:  # noqa: ARG002
+        return self.redirect("erasure")
 
     def post(self, request: HttpRequest) -> HttpResponse:
         form = EraseForm(request.POST)

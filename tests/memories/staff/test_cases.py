@@ -122,6 +122,17 @@ def test_a_refused_correction_comes_back_as_it_was_filled_in(
     assert "choose the fact to merge with" in told and answer.context["why"] == str(fact.pk)
 
 
+@pytest.mark.parametrize("action", ["change", "note", "propose"])
+def test_the_address_of_a_refused_form_leads_to_the_case(
+    support: Client, membership: Membership, case: SupportCase, action: str
+) -> None:
+    answer = support.get(f"{page_of(f'case_{action}', membership, case.pk)}?why=bees")
+    assert (answer.status_code, answer["Location"]) == (
+        302,
+        f"{page_of('turn', membership, case.session_id, 1)}?why=bees",
+    )
+
+
 def test_a_refused_note_and_ticket_come_back_without_a_value_that_is_not_stored(
     support: Client, membership: Membership, case: SupportCase
 ) -> None:

@@ -66,6 +66,7 @@ def test_a_refused_form_gives_the_reason_back(
     answer = administrator.post(at("erasure_ask", membership.pk), data)
     assert (answer.status_code, ErasureRequest.objects.exists()) == (400, False)
     assert f'value="{escape(data["reason"])}"' in answer.content.decode()
+    assert administrator.get(at("erasure_ask", membership.pk))["Location"] == at("erasure", membership.pk)
 
 
 def test_the_button_says_what_it_does(
