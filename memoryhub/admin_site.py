@@ -33,11 +33,11 @@ View = Callable[..., HttpResponseBase]
 
 
 class AskFirst(Exception):
-    """Raised by a view of the admin: the reader must fill in the form at `url` before, which leads back."""
+    """Raised by a view of the admin: the reader must fill in a form before; `answer` is that form or leads to it."""
 
-    def __init__(self, url: str) -> None:
-        super().__init__(url)
-        self.url = url
+    def __init__(self, answer: HttpResponse) -> None:
+        super().__init__(answer)
+        self.answer = answer
 
 
 class Site(admin.AdminSite):
@@ -47,7 +47,7 @@ class Site(admin.AdminSite):
     index_title = gettext_lazy("What needs attention")
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:  # noqa: FBT001, FBT002 - Django's signature
-        """Let the page read as staff once permission is checked; AskFirst redirects."""
+        """Let the page read as staff once permission is checked; AskFirst becomes its answer."""
 
         @wraps(view)
         def as_staff(*args: Any, **kwargs: Any) -> HttpResponseBase:
@@ -111,6 +111,6 @@ def _asking_first(view: View) -> View:
         try:
             return view(*args, **kwargs)
         except AskFirst as first:
-            return redirect(first.url)
+            return first.answer
 
     return asking

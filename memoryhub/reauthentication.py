@@ -26,7 +26,8 @@ from memoryhub import limits
 PASSWORD_HOLDS = timedelta(minutes=10)
 MOST_WRONG = 5
 FIELD = "password_again"
-_NOT_POSTED = frozenset({FIELD, "csrfmiddlewaretoken"})
+# Fields that a page which asks for something first does not hold and post again.
+NOT_POSTED = frozenset({FIELD, "csrfmiddlewaretoken"})
 _GIVEN_AT, _WRONG = "password_given_at", "passwords_wrong"
 
 
@@ -68,7 +69,7 @@ def ask_password(request: HttpRequest, page: str = "admin/password_again.html") 
             messages.error(request, _("The password was wrong five times, so you were signed out. Nothing was done."))
             return redirect("login")
         wrong = _("This is not your password. Nothing was done yet.")
-    posted = [(name, value) for name, values in request.POST.lists() for value in values if name not in _NOT_POSTED]
+    posted = [(name, value) for name, values in request.POST.lists() for value in values if name not in NOT_POSTED]
     context = {
         **admin.site.each_context(request),
         "title": _("Your password, please"),

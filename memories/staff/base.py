@@ -41,7 +41,7 @@ from memories.services.admin_requests import READINGS, REASON_CHARACTERS, asked_
 from memories.types import Kind
 from memoryhub.admin_site import AskFirst
 from memoryhub.languages import gettext_lazy
-from memoryhub.reauthentication import ask_password
+from memoryhub.reauthentication import NOT_POSTED, ask_password
 from memoryhub.redirects import next_address
 from tenants.admin.audit_event import Badge, alarms
 from tenants.admin.scoping import acting, role_here, roles_held, signed_in, tenants_here
@@ -321,13 +321,14 @@ def may_see(user: User, tenant_id: UUID | None, roles: Sequence[Role] = READS_HI
 
 
 _PURPOSES = "purposes"
+_WITH_FORM = "purpose_"
 
 
 def purpose_of(request: HttpRequest, member: Membership, *, live: bool = False) -> str:
     """Why the reader looks at this member's memory, as they stated within the hour; empty if nobody asks.
 
     Raises AskFirst if the tenant's policy asks and nothing was stated; PermissionDenied instead for the refresh of a
-    `live` page.
+    `live` page. A form that was posted meanwhile is asked for again together with the reason.
     """
     if member.user_id == signed_in(request).pk or not wants_reason(member.tenant):
         return ""
@@ -336,8 +337,14 @@ def purpose_of(request: HttpRequest, member: Membership, *, live: bool = False) 
         return str(why)
     if live:
         raise PermissionDenied
-    back = request.get_full_path() if request.method in ("GET", "HEAD") else ""
-    raise AskFirst(f"{reverse('staff:purpose', args=[member.pk])}?{urlencode({'next': back})}")
+    if request.method in ("GET", "HEAD"):
+        back = urlencode({"next": request.get_full_path()})
+        raise AskFirst(HttpResponseRedirect(f"{reverse('staff:purpose', args=[member.pk])}?{back}"))
+    page = PurposePage()
+    page.setup(request, member_id=member.pk)
+    page.staff = signed_in(request)
+    page.enter()
+    return page.given_with_form()
 
 
 def state_purpose(request: HttpRequest, member: Membership, why: str, ticket: str = "") -> None:
@@ -351,22 +358,44 @@ def state_purpose(request: HttpRequest, member: Membership, why: str, ticket: st
 
 
 class PurposePage(MemberView):
-    """The form for why the reader looks at this member's memory; it leads back to the page that asked."""
+    """The form for why the reader looks at this member's memory; it leads back to the page that asked.
+
+    When the reason ran out before a POST, the form is shown at the address of that POST and posts both there.
+    """
 
     roles = READS_HISTORY
     title = gettext_lazy("Why do you look?")
     template_name = "admin/memories/member/purpose.html"
 
     def get(self, request: HttpRequest) -> HttpResponse:
-        return self.render(onward=request.GET.get("next", ""), most=REASON_CHARACTERS)
+        return self.show([("next", request.GET.get("next", ""))])
+
+    def show(self, posted: Sequence[tuple[str, str]], *, prefix: str = "", status: int = 200) -> TemplateResponse:
+        """Render the form, which posts `posted` along; its own fields begin with `prefix`."""
+        action = self.request.get_full_path() if prefix else self.url("purpose")
+        return self.render(action=action, posted=posted, prefix=prefix, most=REASON_CHARACTERS, status=status)
+
+    def given_with_form(self) -> str:
+        """The reason that was posted along with a form. Raises AskFirst if there is none."""
+        given = self.request.POST.copy()
+        why, ticket = ("".join(given.pop(f"{_WITH_FORM}{name}", [])) for name in ("reason", "ticket"))
+        if given != self.request.POST:
+            try:
+                state_purpose(self.request, self.member, why, ticket)
+            except InvalidInput as error:
+                self.refuse(error)
+            else:
+                self.request.POST = given  # type: ignore[assignment]  # what the view reads was never meant to hold it
+                return purpose_of(self.request, self.member)
+        posted = [(name, value) for name, values in given.lists() for value in values if name not in NOT_POSTED]
+        raise AskFirst(self.show(posted, prefix=_WITH_FORM, status=403))
 
     def post(self, request: HttpRequest) -> HttpResponse:
-        onward = request.POST.get("next", "")
         try:
             state_purpose(request, self.member, request.POST.get("reason", ""), request.POST.get("ticket", ""))
         except InvalidInput as error:
             self.refuse(error)
-            return self.render(onward=onward, most=REASON_CHARACTERS, status=400)
+            return self.show([("next", request.POST.get("next", ""))], status=400)
         return HttpResponseRedirect(
             next_address(request, self.url("inspector") if self.may(READS_MEMORY) else reverse("admin:index"))
         )

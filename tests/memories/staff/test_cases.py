@@ -144,6 +144,20 @@ def test_a_refused_note_and_ticket_come_back_without_a_value_that_is_not_stored(
     assert (filled["state"], filled["ticket"]) == ("waiting", "x" * 70)
 
 
+def test_a_note_that_outlasts_the_reason_to_look_is_posted_again_with_a_new_one(
+    support: Client, membership: Membership, case: SupportCase
+) -> None:
+    MemoryPolicy.objects.create(tenant=membership.tenant, reason_to_look=True)
+    here, typed = page_of("case_note", membership, case.pk), {"note": "Called <back>.", "password_again": "x"}
+    page = support.post(here, typed)
+    held = dict(page.context["posted"])
+    assert (page.status_code, held) == (403, {"note": "Called <back>."}) and f'action="{here}"' in page.content.decode()
+    assert support.post(here, held | {"purpose_reason": " "}).status_code == 403 and not CaseNote.objects.exists()
+    assert support.post(here, held | {"purpose_reason": "HD-7"}).status_code == 302
+    assert CaseNote.objects.get().text == "Called <back>."
+    assert support.get(page_of("ask", membership)).status_code == 200, "the reason holds for an hour"
+
+
 def test_a_review_of_these_facts_is_decided_in_place(
     support: Client, membership: Membership, principal: Principal, case: SupportCase
 ) -> None:
