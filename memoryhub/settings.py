@@ -103,7 +103,6 @@ FILE_UPLOAD_HANDLERS: list[str] = []  # the page that takes a file names its own
 
 MEMORYHUB_BOOTSTRAP_KEY = ENV.bootstrap_key.get_secret_value()
 MEMORYHUB_METRICS_TOKEN = ENV.metrics_token.get_secret_value()
-MEMORYHUB_LOG_FORMAT = ENV.log_format
 MEMORYHUB_TRACES_URL = ENV.traces_url
 
 # Elasticsearch: memoryhub/elasticsearch.py builds all clients from these.
