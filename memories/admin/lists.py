@@ -29,11 +29,11 @@ from memories.models import (
     OutboxEntry,
     RunState,
 )
-from memories.presenting.markup import number, when
+from memories.presenting.markup import when
 from memories.search import search_plane
 from memories.selectors.staff.index_state import lag_by_tenant, lag_of
 from memories.selectors.staff.inspecting import last_turn_of_member
-from memoryhub.languages import gettext_lazy
+from memoryhub.languages import gettext_lazy, number
 from tenants.admin.scoping import ScopedChangeList, TenantScopedAdmin, by_name, named, roles_held, signed_in, stamp
 from tenants.models import Membership, Tenant, User
 from tenants.principal import AUDITS, READS_MEMORY, Role

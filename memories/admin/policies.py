@@ -21,7 +21,6 @@ from django_stubs_ext import StrOrPromise
 from memories.errors import InvalidInput, NotFound
 from memories.hygiene.sensitivity.findings import DECIDABLE, USUAL_HANDLING, short, with_article
 from memories.models import ExpiryRule, MemoryPolicy
-from memories.presenting.markup import number
 from memories.selectors.policies import Policy
 from memories.services.admin_requests import confirm_policy
 from memories.services.policies import (
@@ -36,7 +35,7 @@ from memories.services.policies import (
 from memories.staff.base import REFUSALS
 from memories.types import Handling, SensitiveKind
 from memoryhub.env.limits import DEFAULT_LIMITS, OPEN_TURNS, Bucket, Level, limit_name
-from memoryhub.languages import gettext_lazy
+from memoryhub.languages import gettext_lazy, number
 from tenants.admin.scoping import TenantScopedAdmin, acting, signed_in
 from tenants.tokens import MAX_TOKEN_DAYS, TOKEN_DAYS
 

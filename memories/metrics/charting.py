@@ -15,7 +15,7 @@ from django.utils import formats
 from django.utils.translation import gettext as _
 
 from memories.metrics.definitions import Alert, Comparison, Metric, Unit
-from memoryhub.languages import gettext_lazy
+from memoryhub.languages import gettext_lazy, number
 
 WIDTH, HEIGHT = 360.0, 168.0
 LEFT, RIGHT, TOP, BOTTOM = 46.0, 8.0, 12.0, 22.0
@@ -207,7 +207,7 @@ def shown(value: float, unit: Unit) -> str:
     if unit is Unit.SECONDS:
         return _time(value)
     decimals = 2 if unit is Unit.COST or (value < _SMALL and value % 1) else 0
-    return formats.number_format(value, decimals, force_grouping=True)
+    return number(value, decimals)
 
 
 def condition(alert: Alert) -> str:

@@ -22,7 +22,7 @@ from memories.presenting.markdown import rendered
 from memories.presenting.reasons import reason_words
 from memories.types import Kind
 from memoryhub.installation import PROGRAM
-from memoryhub.languages import ENGLISH, script_texts
+from memoryhub.languages import ENGLISH, number, script_texts
 from tenants.audit.actions import action_words
 
 register = template.Library()
@@ -99,14 +99,14 @@ def duration(milliseconds: float | None) -> str:
     if milliseconds is None:
         return ""
     if milliseconds < _MILLISECONDS_IN_WORDS:
-        return f"{formats.number_format(milliseconds, 0)} ms"
-    return f"{formats.number_format(milliseconds / 1000, 1)} s"
+        return f"{number(milliseconds, 0)} ms"
+    return f"{number(milliseconds / 1000, 1)} s"
 
 
-@register.filter
-def number(value: int | None) -> str:
+@register.filter(name="number")
+def number_if_any(value: int | None) -> str:
     """A count with separators of thousands; empty for None."""
-    return "" if value is None else formats.number_format(value, force_grouping=True)
+    return "" if value is None else number(value)
 
 
 @register.filter

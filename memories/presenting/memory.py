@@ -27,10 +27,11 @@ from memories.hygiene.differences import Piece, differences
 from memories.hygiene.sensitivity.findings import short, with_article
 from memories.models import CatalogEntry, Episode, Fact, Playbook, ReviewItem
 from memories.presenting.lines import headline, in_full
-from memories.presenting.markup import number, share, when
+from memories.presenting.markup import share, when
 from memories.selectors.history.stories import supporting_episodes
 from memories.selectors.memories import Memory, is_shared, memories_by_id
 from memories.types import CURRENT, Handling, Kind, Scope, SensitiveKind, Source, Status
+from memoryhub.languages import number
 from tenants.principal import Principal
 
 # Builds the URL of the page of one memory.

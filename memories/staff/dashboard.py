@@ -26,7 +26,6 @@ from memories.metrics.charting import FRAME, USUAL_SPAN, Chart, Span, Value, cha
 from memories.metrics.definitions import INDEX_LAG, INDEX_WAITING, Metric, Severity, Unit
 from memories.metrics.measuring import REPLACED
 from memories.metrics.sampling import Sampling, last_look
-from memories.presenting.markup import number
 from memories.selectors.staff import attention
 from memories.selectors.staff.attention import Tenants, events_by_day
 from memories.selectors.staff.conversations import kept_by_day
@@ -35,7 +34,7 @@ from memories.staff.checklist import checklist_of
 from memories.staff.metrics import charts_of, drawn_of
 from memories.types import Kind
 from memoryhub.elasticsearch import in_use
-from memoryhub.languages import gettext_lazy
+from memoryhub.languages import gettext_lazy, number
 from tenants.admin.scoping import PARAMETER, PLATFORM_NAME, TenantScope, address_of, scope_of
 from tenants.audit.sentences import names_of_members
 from tenants.models import Membership, Tenant

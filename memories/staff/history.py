@@ -20,7 +20,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from memories.models import CHAINED_MODELS
-from memories.presenting.markup import duration, number
+from memories.presenting.markup import duration
 from memories.selectors.history.chains import ChainsReport, chain_of_owner, verify_rows
 from memories.selectors.history.rows import READING_FAILS, owner_of_row, unreadable_rows
 from memories.selectors.history.stories import (
@@ -38,6 +38,7 @@ from memories.services.chain_proofs import prove_supersession
 from memories.staff.base import StaffView, may_see, purpose_of
 from memories.staff.chain_page import ChainContext, view_of
 from memories.types import Kind, Owner
+from memoryhub.languages import number
 from tenants.admin.audit_event import Badge, alarms
 from tenants.audit.faults import fault_words
 from tenants.audit.sentences import actor_names

@@ -15,7 +15,6 @@ from django.utils.translation import gettext as _
 
 from memories.models import Episode, Fact, Playbook
 from memories.presenting.lines import did, ending_of
-from memories.presenting.markup import number
 from memories.presenting.memory import details_of
 from memories.presenting.reasons import reason_words
 from memories.selectors.history.stories import event_reason, supporting_episodes
@@ -27,7 +26,7 @@ from memories.selectors.staff.index_state import IndexStanding, index_state_of
 from memories.services.admin_requests import READINGS, note_refresh
 from memories.staff.base import LiveMemberView
 from memories.types import Kind
-from memoryhub.languages import gettext_lazy
+from memoryhub.languages import gettext_lazy, number
 from tenants.audit.sentences import actor_names
 
 USES_SHOWN = 10

@@ -23,7 +23,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from memories.constants import MAX_CHECKED_BYTES
-from memories.presenting.markup import number
 from memories.presenting.pdf import certificate_pdf
 from memories.services.tenant_checks import (
     ask_check,
@@ -34,6 +33,7 @@ from memories.services.tenant_checks import (
 )
 from memories.staff.audit_reports import AuditPage
 from memories.staff.base import TenantObjectView
+from memoryhub.languages import number
 from memoryhub.signing.archive import NotGenuine, genuine
 from memoryhub.uploads import taking_a_file
 from tenants.admin.audit_event import alarms, download, one_tenant

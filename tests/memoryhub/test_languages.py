@@ -11,8 +11,7 @@ from django.test import Client
 from django.utils import translation
 
 from memories.presenting.lines import age_title, day_title, in_full, percent, short_date
-from memories.presenting.markup import number
-from memoryhub.languages import parts_of, script_texts
+from memoryhub.languages import number, parts_of, script_texts
 from tenants.models import User
 from tests.catalogs import CATALOGS, texts
 

@@ -32,7 +32,6 @@ from memories.importing.formats import ExportFormat, parse_export
 from memories.importing.records import ItemRecord, MemoryRecord
 from memories.models import ForgetProposal, ProposalState
 from memories.presenting.lines import SECTIONS
-from memories.presenting.markup import number
 from memories.selectors.erasure import open_request
 from memories.selectors.looks import looks_at
 from memories.selectors.policies import choices_of, lines_of
@@ -46,6 +45,7 @@ from memories.services.portability.memories_export import export_memories
 from memories.types import CURRENT, Kind, Status
 from memoryhub.db.scope import WideRole, acting_as
 from memoryhub.env.limits import Bucket
+from memoryhub.languages import number
 from memoryhub.reauthentication import ask_password
 from tenants.audit.fields import field_words
 from tenants.errors import InvalidValue
