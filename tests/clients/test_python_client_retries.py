@@ -158,7 +158,12 @@ def test_nobody_there_is_said_so() -> None:
 @pytest.mark.parametrize("client", [Client, AsyncClient])
 @pytest.mark.parametrize(
     ("address", "token", "told"),
-    [("127.0.0.1:8000", "mh_t", "http://"), ("http://h", "", "empty"), ("http://h", "mh_t\n", "no token")],
+    [
+        ("127.0.0.1:8000", "mh_t", "http://"),
+        ("mhb_swapped", "http://h", "^The address(?!.*mhb_)"),
+        ("http://h", "", "empty"),
+        ("http://h", "mh_t\n", "no token"),
+    ],
 )
 def test_an_address_or_token_that_cannot_be_one_is_refused_at_once(
     client: type[Client | AsyncClient], address: str, token: str, told: str

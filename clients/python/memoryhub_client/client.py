@@ -80,7 +80,7 @@ class _Connected(Root[C], Generic[C, H]):
         self._of_changes = of_changes or {}
         self._settings: dict[str, Any] = {"user_id": user_id, "app": app, "retries": retries, "of_changes": of_changes}
         if app and not _APP.fullmatch(app):
-            raise ValueError(f"The app is sent in a header, so it has ASCII characters alone; given was {app!r}.")
+            raise ValueError(f"The app is sent in a header, so it may hold ASCII characters only, not {app!r}.")
         self._headers = {"X-Memoryhub-App": app} if app else {}
         self._query: dict[str, str] = {}
         if user_id is not None:
@@ -131,9 +131,7 @@ def _in_query(value: Any) -> Any:
 
 def _options(base_url: str, token: str, timeout: float | httpx.Timeout) -> dict[str, Any]:
     if not base_url.startswith(("http://", "https://")):
-        raise ValueError(
-            f"The address begins with http:// or https://, as in http://127.0.0.1:8000; given was {base_url}."
-        )
+        raise ValueError("The address begins with http:// or https://, as in http://127.0.0.1:8000.")
     if not _TOKEN.fullmatch(token):
         raise ValueError("The token is empty or no token: give a backend key (mhb_…) or a member's token (mh_…).")
     root = base_url.rstrip("/").removesuffix(_PATH)

@@ -60,11 +60,11 @@ export class MemoryHub {
   constructor(options: MemoryHubOptions) {
     const { url, key, userId, app } = options;
     if (!/^https?:\/\/[^/]/.test(url))
-      throw new TypeError(`The address begins with http:// or https://, as in http://127.0.0.1:8000; given was ${url}.`);
+      throw new TypeError("The address begins with http:// or https://, as in http://127.0.0.1:8000.");
     if (!KEY.test(key ?? ""))
       throw new TypeError("The key is empty or no key: give a backend key (mhb_…) or a member's token (mh_…).");
     if (!APP.test(app ?? ""))
-      throw new TypeError(`The app is sent in a header, so it has ASCII characters alone; given was ${JSON.stringify(app)}.`);
+      throw new TypeError(`The app is sent in a header, so it may hold ASCII characters only, not ${JSON.stringify(app)}.`);
     const inHeader = userId !== undefined && FITS_HEADER.test(userId);
     const api = new Transport({
       base: url.replace(/\/+$/, "").replace(/\/api\/v1$/, ""),
