@@ -1,13 +1,15 @@
 """Reads people from a file: a CSV with a head of `name,email,user_id,role,active`, in any order.
 
 Only rows with a `user_id` or an `email` name somebody: the id of the tenant's own system, or else the address, says who
-they are, so a second run changes nothing. Either every row is taken or none.
+they are, so a second run changes nothing. Either every row is taken or none. A column may also be named as the list of
+members names it, in any case, such as `External id` for `user_id`.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from uuid import UUID
@@ -23,6 +25,15 @@ from tenants.principal import SYSTEM, Actor, Role
 
 MAX_ROWS, MAX_CHARACTERS = 10_000, 2_000_000
 _COLUMNS = ("name", "email", "user_id", "role", "active")
+# Other names of columns, by their letters.
+_SHOWN_AS = {
+    "displayname": "name",
+    "member": "name",
+    "emailaddress": "email",
+    "userid": "user_id",
+    "externalid": "user_id",
+    "isactive": "active",
+}
 _TRUTH = {"": None, "true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -140,12 +151,10 @@ def _rows(text: str, report: PeopleReport) -> list[tuple[int, dict[str, str]]]:
     reader = csv.DictReader(io.StringIO(text), strict=True, delimiter=delimiter)
     found: list[tuple[int, dict[str, str]]] = []
     try:
-        head = [(name or "").strip().lower() for name in reader.fieldnames or []]
-        reader.fieldnames = head
-        unknown = sorted(set(head) - set(_COLUMNS))
-        if unknown or len(set(head)) < len(head) or not {"email", "user_id"} & set(head):
-            said = _("The first line names the columns: %s. At least email or user_id is needed.")
-            report.faults.append((1, said % ", ".join(_COLUMNS)))
+        named = [(name or "").strip() for name in reader.fieldnames or []]
+        head = reader.fieldnames = [_column(name) for name in named]
+        if faults := _head_faults(named, head):
+            report.faults += [(1, fault) for fault in faults]
             return []
         for row in reader:
             if None in row or None in row.values():
@@ -162,28 +171,62 @@ def _rows(text: str, report: PeopleReport) -> list[tuple[int, dict[str, str]]]:
     names = Counter(row["user_id"] or row["email"].lower() for _line, row in found)
     good = []
     for line, row in found:
-        if fault := _fault(row, names):
-            report.faults.append((line, fault))
+        if faults := _faults(row, names):
+            report.faults += [(line, fault) for fault in faults]
         else:
             good.append((line, row))
     return good
 
 
-def _fault(row: dict[str, str], names: Counter[str]) -> str:
+def _column(name: str) -> str:
+    """The column that a name in the first line means; the letters of an unknown one."""
+    shown = {
+        _("Display name"): "name",
+        _("E-mail"): "email",
+        _("external id"): "user_id",
+        _("Role"): "role",
+        _("Active"): "active",
+    }
+    by_letters = _SHOWN_AS | {_letters(each): column for each, column in shown.items()}
+    return by_letters.get(_letters(name), _letters(name))
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[\W_]", "", name).lower()
+
+
+def _head_faults(named: list[str], head: list[str]) -> list[str]:
+    faults = []
+    if unknown := [name for name, column in zip(named, head, strict=True) if column not in _COLUMNS]:
+        names = ", ".join(name or "“”" for name in unknown)
+        faults.append(
+            _("The first line names columns that are not known: %(unknown)s. Known are: %(columns)s.")
+            % {"unknown": names, "columns": ", ".join(_COLUMNS)}
+        )
+    faults += [
+        _("The first line names the column %s more than once.") % column
+        for column in _COLUMNS
+        if head.count(column) > 1
+    ]
+    if not {"email", "user_id"} & set(head):
+        faults.append(_("The first line needs a column email or user_id."))
+    return faults
+
+
+def _faults(row: dict[str, str], names: Counter[str]) -> list[str]:
     who = row["user_id"] or row["email"].lower()
+    faults = []
     if not who:
-        return _("Needs a user_id or an email.")
-    if names[who] > 1:
-        return _("Is in the file more than once: %s.") % who
+        faults.append(_("Needs a user_id or an email."))
+    elif names[who] > 1:
+        faults.append(_("Is in the file more than once: %s.") % who)
     if row["role"] and row["role"] not in Role.values:
-        return _("There is no role %(role)s: choose one of %(roles)s.") % {
-            "role": row["role"],
-            "roles": ", ".join(Role.values),
-        }
+        choices = {"role": row["role"], "roles": ", ".join(Role.values)}
+        faults.append(_("There is no role %(role)s: choose one of %(roles)s.") % choices)
     if row["active"].lower() not in _TRUTH:
-        return _("active: write yes or no.")
+        faults.append(_("active: write yes or no."))
     try:
         validate_email(row["email"] or "nobody@example.org")
     except ValidationError:
-        return _("email: is no e-mail address.")
-    return ""
+        faults.append(_("email: is no e-mail address."))
+    return faults

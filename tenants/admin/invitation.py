@@ -82,7 +82,7 @@ class InvitationAdmin(TenantScopedAdmin[Invitation]):
         if invitation is None:
             return super().change_view(request, object_id, form_url, extra_context)
         context = {**self.admin_site.each_context(request), "title": _("Invitation"), "opts": self.opts}
-        context |= {"invitation": invitation, "link": _link(request, invitation)}
+        context |= {"invitation": invitation, "link": _link(request, invitation), "mail": bool(settings.EMAIL_HOST)}
         context["over"] = invitation.expires_at <= timezone.now()
         return render(request, "admin/tenants/invitation/link.html", context)
 

@@ -7,6 +7,7 @@ checked again, so nothing is stored meanwhile.
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 from django import forms
 from django.conf import settings
@@ -21,7 +22,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from memoryhub.reauthentication import ask_password
 from tenants.admin.scoping import acting, signed_in, tenants_within
 from tenants.invitations import invitation_path, invite_members
-from tenants.models import Tenant
+from tenants.models import Membership, Tenant
 from tenants.people_import import PeopleReport, import_people
 from tenants.principal import Role
 from tenants.provider_models import IdentityProvider
@@ -91,6 +92,8 @@ def _done(request: HttpRequest, tenant: Tenant, report: PeopleReport, *, invite:
         name: getattr(report, name) for name in ("added", "changed", "unchanged")
     }
     messages.success(request, said)
+    if invite and (left := _without_address(members)):
+        messages.warning(request, _left_words(left))
     if made and not by_mail:
         links = [(each.email, request.build_absolute_uri(invitation_path(each))) for each in made]
         return _page(request, tenant=tenant, links=links)
@@ -98,6 +101,23 @@ def _done(request: HttpRequest, tenant: Tenant, report: PeopleReport, *, invite:
         sent = ngettext("%d invitation is being sent.", "%d invitations are being sent.", len(made)) % len(made)
         messages.success(request, sent)
     return redirect(f"{reverse('admin:tenants_membership_changelist')}?tenant__id__exact={tenant.pk}")
+
+
+def _without_address(members: list[UUID]) -> int:
+    """How many of the imported members have neither an e-mail address nor a password."""
+    rows = Membership.objects.filter(pk__in=members, is_active=True, user__email="").select_related("user")
+    return sum(not member.user.has_usable_password() for member in rows)
+
+
+def _left_words(left: int) -> str:
+    words = ngettext(
+        "%d person without an e-mail address was not invited. If they sign in here, open their account under Users and "
+        "make them a link to set a password.",
+        "%d people without an e-mail address were not invited. If they sign in here, open their accounts under Users "
+        "and make each a link to set a password.",
+        left,
+    )
+    return words % left
 
 
 def _page(request: HttpRequest, **context: Any) -> HttpResponse:

@@ -147,6 +147,12 @@ def test_an_administrator_invites_by_mail(admin: Membership, settings: Settings,
     assert client.get(link).status_code == 200
 
 
+def test_an_invitation_says_that_no_mail_goes_out(admin: Membership) -> None:
+    data = {"tenant": str(admin.tenant_id), "email": "ines@acme.example", "role": "member"}
+    page = browser_of(admin).post(reverse("admin:tenants_invitation_add"), data, follow=True)
+    assert "This server sends no mail." in page.content.decode()
+
+
 @pytest.mark.parametrize("role", ["member", "support", "auditor"])
 def test_only_administrators_invite(tenant: Tenant, role: str) -> None:
     nobody = make_membership(tenant, role=role)

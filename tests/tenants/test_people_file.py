@@ -105,6 +105,10 @@ def test_the_import_is_done_by_whoever_confirms_and_links_are_shown_without_mail
     assert "Everything" not in page and Membership.objects.filter(external_id="2").exists()
 
 
+def test_who_has_no_address_gets_a_way_in_named(browser: Client, tenant: Tenant) -> None:
+    assert "1 person without an e-mail address was not invited" in confirm(browser, tenant, invite="1").content.decode()
+
+
 def test_without_a_fresh_password_nothing_is_done(boss: Membership, tenant: Tenant) -> None:
     stale = Client()
     stale.force_login(boss.user)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
+from django.utils import translation
 
 from tenants.models import AuditEvent, Membership, Tenant, User
 from tenants.people_import import PeopleReport, import_people
@@ -65,6 +66,25 @@ def test_a_head_without_ids_or_with_other_columns_is_refused(tenant: Tenant) -> 
     for head in ("name,role", "user_id,shoe_size", "user_id,user_id", ""):
         assert import_people(tenant.id, f"{head}\n1,2\n").faults[0][0] == 1
     assert not tenant.memberships.exists()
+
+
+def test_what_a_head_names_wrongly_is_named(tenant: Tenant) -> None:
+    faults = [said for _line, said in import_people(tenant.id, "Name,Shoe size,name\nAda,38,Ada\n").faults]
+    assert "not known: Shoe size." in faults[0]
+    assert "column name more than once" in faults[1] and "email or user_id" in faults[2]
+
+
+def test_columns_may_be_named_as_the_list_of_members_names_them(tenant: Tenant) -> None:
+    assert import_people(tenant.id, "Display name,External id , E-Mail\nAda,1,ada@acme.example\n").added == 1
+    with translation.override("de"):
+        assert import_people(tenant.id, "Anzeigename;Externe ID;Rolle\nBob;2;admin\n").added == 1
+    assert set(tenant.memberships.values_list("external_id", "role")) == {("1", "member"), ("2", "admin")}
+
+
+def test_all_faults_of_a_row_are_told(tenant: Tenant) -> None:
+    faults = import_people(tenant.id, HEAD + "Ada,no address,,boss\n").faults
+    assert [line for line, _said in faults] == [2, 2]
+    assert {said.split()[0] for _line, said in faults} == {"email:", "There"}
 
 
 def test_a_dry_run_says_what_would_happen_and_changes_nothing(tenant: Tenant) -> None:
