@@ -133,6 +133,8 @@ class _Clauses:
             match = match if match and (match["who"] or is_name(match["named"] or "x")) else None
             last = self._subject(match) if match else last
             found += (replace(each, quote=part.strip()) for each in _clause(clause, match, last))
+            if match is None and P["several_of_mine"].match(clause):
+                last = _UNKNOWN  # what follows is about them: "my parents, Ann and Bob, live in Leeds"
             self._other = _mentioned(part) or self._other
         self._other = _mentioned(bare) or self._other
         found += (replace(each, quote=sentence) for each in _anywhere(bare))
@@ -178,7 +180,7 @@ def _clause(clause: str, match: re.Match[str] | None, subject: Subject) -> Itera
     rest = match["rest"] if match else f" {clause}"
     owned = match and (match["of"] or (match["pronoun"] or "").casefold() in ("his", "her", "its"))
     thing = P["thing"].match(f"my{rest}" if owned else clause)
-    if subject == _UNKNOWN:
+    if subject == _UNKNOWN and (match or not thing):
         return
     if thing and (owned or match is None):
         yield from _possession(subject if owned else _OWNER, thing)

@@ -37,8 +37,9 @@ def names_in(sentence: str) -> Iterator[Statement]:
                 yield _age_of(name, match["age"])
         yield from _also_named(sentence, match.end(), "is")
     for match in P["with_names"].finditer(sentence):
-        if match["what"] and not P["owner_acts"].match(sentence[: match.start()]):
-            continue  # somebody else's relative or pet
+        before = sentence[: match.start()]
+        if match["what"] and (P["has_not"].search(before) or not P["owner_acts"].match(before)):
+            continue  # nobody's, or somebody else's, relative or pet
         what = (match["what"] or match["mine"]).lower()
         what = _CALLED.get(what) or (what.removesuffix("s") if match["mine"] else what)
         names = [name for name in re.findall(NAME, match["names"]) if is_name(name)]

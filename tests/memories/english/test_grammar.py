@@ -45,6 +45,14 @@ STORED = {
         "lily_age: Lily is 6 years old",
         "Son is Max",
     ],
+    "My parents, Luc and Greet, live in Leeds": ["Parent is called Luc", "Parent is called Greet"],
+    "My sons, Tim and Tom, are allergic to nuts, my car is red": [
+        "car: Car is red",
+        "Son is called Tim",
+        "Son is called Tom",
+    ],
+    "I no longer have a cat called Miso": ["No longer has a cat called Miso"],
+    "My daughter Lily's height is 120 cm": ["lily_height: Lily's height is 120 cm", "Daughter is Lily"],
     "My parents are called Luc and Greet": ["Parent is called Luc", "Parent is called Greet"],
     "I live with our two kids, Ella and Nils": ["Child is called Ella", "Child is called Nils"],
     "We have two cats, Miso and Tofu, and a dog named Rex": [
@@ -91,6 +99,7 @@ SILENT = [
     "I don't live in Rome.",
     "I never lived in Rome",
     "I'm not allergic to nuts",
+    "I don't have a daughter named Lily and a son called Max",
     # others, quoted or reported
     'She said: "I moved to Paris."', "Anna told me I live in a bubble.", "I moved to Paris, said Anna.",
     '"I moved to Paris" is a great song', "In my dream I moved to Mars.",
