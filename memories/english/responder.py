@@ -236,12 +236,19 @@ class Responder:
         return next(reversed(names or found), None)
 
     def _undoing(self) -> Iterator[ToolCall]:
-        """Yield calls that take back what the previous turn wrote, and restore what it ended."""
+        """Yield calls that take back what the previous turn alone said, and restore what it ended."""
         for mention in self._last.having(Relation.WROTE, Relation.REPLACED) if self._last else ():
             row = mention.memory if isinstance(mention.memory, Fact | Playbook) else None
             ended = mention.relation is Relation.REPLACED
-            if row and row.superseded_by_id is None and (row.superseded_at is not None) is ended:
+            if row is None or row.superseded_by_id is not None or (row.superseded_at is not None) is not ended:
+                continue
+            if ended or row.restores or not self._said_elsewhere(row):
                 yield _call(UNDO, memory_id=str(row.pk))
+
+    def _said_elsewhere(self, row: Fact | Playbook) -> bool:
+        """True if a memory is supported by more than the previous turn; the button Undo leaves it, too."""
+        said = self._last.episode_id if self._last else None
+        return any(episode.pk != said for episode in row.supporting_episodes.all())
 
     def _forgetting(self, done: Sequence[CalledTool]) -> Iterator[ToolCall]:
         forget = self._message.forget

@@ -290,6 +290,13 @@ def test_an_undo_restores_all_that_a_fact_replaced_and_is_undone_itself(principa
     assert current() == {"Lives in York"}
 
 
+def test_an_undo_keeps_what_was_said_in_another_conversation_as_well(principal: Principal, say: Say) -> None:
+    say("I live in Hull")
+    list(run_turn(principal, text="I live in Hull", model=Responder()))
+    assert say("Undo that").startswith("There is nothing in your last message that I could undo")
+    assert current() == {"Lives in Hull"}
+
+
 def test_an_undo_takes_back_a_how_to(say: Say) -> None:
     say("To reset the hub: hold the button for ten seconds, then wait for the light")
     assert say("Undo that") == "Undone: I no longer hold that “Reset the hub”"
