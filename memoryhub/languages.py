@@ -9,6 +9,7 @@ from __future__ import annotations
 import gettext
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from functools import cache, lru_cache
 from typing import Any, Final, cast
 
@@ -59,7 +60,7 @@ def gettext_lazy(text: str) -> str:
 
 def number(value: float, decimals: int | None = None) -> str:
     """A number with the separators of the language of the page; without `decimals`, with as many as it has."""
-    plain = value if isinstance(value, int) or decimals is not None else f"{value:g}"
+    plain = value if isinstance(value, int) or decimals is not None else f"{Decimal(f'{value:g}'):f}"
     return formats.number_format(plain, decimals, force_grouping=True)
 
 

@@ -67,6 +67,12 @@ def test_dates_and_numbers_are_written_as_the_language_has_it(
         assert (number(1234), percent(0.45)) == (count, share)
 
 
+def test_a_number_is_never_written_with_an_exponent() -> None:
+    assert [number(each) for each in (0.25, 0.00001, 1e16)] == ["0.25", "0.00001", "10,000,000,000,000,000"]
+    with translation.override("de"):
+        assert number(0.00001) == "0,00001"
+
+
 @pytest.mark.parametrize("catalog", CATALOGS, ids=lambda path: f"{path.parent.parent.name}-{path.stem}")
 def test_the_compiled_catalog_is_that_of_the_source(catalog: Path) -> None:
     with catalog.with_suffix(".mo").open("rb") as file:
