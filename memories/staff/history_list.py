@@ -173,7 +173,7 @@ class Histories(StaffView):
         asked = {PARAMETER: one_of(self.request, READS_HISTORY).address, **form.given}
         return {
             "listed_member": member,
-            **({"member_words": member_in_words(member.tenant_id, member.user_id)} if member else {}),
+            **({"member_words": _in_words(member)} if member else {}),
             "alarms": alarms_of(member) if member else [],
             "with_words": with_words,
             "lines": [_line(row, names, with_words=with_words) for row in rows],
@@ -193,6 +193,12 @@ class Histories(StaffView):
         elif shared or by.text:
             note_shared_reading(self.actor, by.tenant_id, "shared histories" if shared else "search in histories")
         return member is not None or shared
+
+
+def _in_words(member: Membership) -> str:
+    """A name that finds this member alone in the filter, where one word means shared memory."""
+    words = member_in_words(member.tenant_id, member.user_id)
+    return str(member.user_id) if words == SHARED else words
 
 
 def _line(found: HistoryRow, names: ActorNames, *, with_words: bool) -> dict[str, Any]:

@@ -230,6 +230,12 @@ def test_the_filters_name_a_member_without_a_login_as_people_do(
 
 
 @pytest.mark.usefixtures("auditor")
+def test_a_member_whose_name_means_shared_memory_is_filtered_by_id(client: Client, tenant: Tenant) -> None:
+    member, _new = provision_end_user(tenant.pk, "shared")
+    assert f'name="member" value="{member.user_id}"' in shown(client, LIST, member=str(member.user_id))
+
+
+@pytest.mark.usefixtures("auditor")
 def test_a_search_in_everybody_s_words_is_in_the_tenant_s_trail(five: Five, client: Client, tenant: Tenant) -> None:
     page = shown(client, LIST, q="bristol flat")
     assert chain(five.flat) in page
