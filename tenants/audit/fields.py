@@ -36,7 +36,7 @@ _FIELDS: Final[Mapping[str, StrOrPromise]] = {
     "consolidate_hours": pgettext_lazy("field", "hours until a consolidation"),
     "contradiction": pgettext_lazy("field", "contradiction"),
     "copy": pgettext_lazy("field", "copy"),
-    "cosine": pgettext_lazy("field", "likeness"),
+    "cosine": pgettext_lazy("field", "similarity"),
     "cursor": pgettext_lazy("field", "page"),
     "daily": pgettext_lazy("field", "at most a day"),
     "decision": pgettext_lazy("field", "decision"),
