@@ -127,8 +127,8 @@ class _Clauses:
         found: list[Statement] = []
         named = [replace(each, quote=sentence) for each in names_in(bare)]
         last, moved = _OWNER, bool(P["moved"].search(bare))
-        for part in P["next"].split(bare) if not P["another_time"].match(bare) else ():
-            clause = _attribute_last(without_time(P["openers"].sub("", part)).strip())
+        for part, told in _parts(bare) if not P["another_time"].match(bare) else ():
+            clause = _attribute_last(without_time(P["openers"].sub("", told)).strip())
             match = P["subject"].match(clause)
             match = match if match and (match["who"] or is_name(match["named"] or "x")) else None
             last = self._subject(match) if match else last
@@ -151,6 +151,16 @@ class _Clauses:
         if match["pronoun"]:
             return self._other if self._other and self._other.is_meant_by(match["pronoun"]) else _UNKNOWN
         return _OWNER if match["own"] else _person(match["who"] or "", match["name"] or match["named"] or "")
+
+
+def _parts(sentence: str) -> Iterator[tuple[str, str]]:
+    """Yield the clauses of a sentence, each in its words and with its subject: "29" of "I'm Priya, 29" is "I'm 29"."""
+    described = P["described"].match(sentence)
+    first, rest = (described["head"], sentence[described.end() :]) if described else (sentence, "")
+    yield from ((part, part) for part in P["next"].split(first))
+    more = re.split(r",\s+", described["more"])[1:] if described else []
+    yield from ((each, f"I'm {each}") for each in more)
+    yield from ((part, part) for part in P["next"].split(rest) if part)
 
 
 def _person(who: str, name: str) -> Subject:
