@@ -89,6 +89,7 @@ STORED = {
         "Brother is Tom",
     ],
     "I'm married to Tom, a nurse at Acme": ["spouse: Married to Tom"],
+    "I work part-time at a bakery and as a translator": ["Works at a bakery", "Works as a translator"],
     "My birthday is on 4 May": ["birthday: Birthday is on 4 May"],
     "My wife is Anna": ["wife: Wife is Anna"],
     "My sister is a nurse": ["Sister is a nurse"],
