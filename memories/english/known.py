@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from memories.english.changes import Change, Correction, End, Shift
-from memories.english.slots import SLOTS, P, Statement, pattern
+from memories.english.slots import SLOTS, P, Statement, pattern, same
 from memories.english.text import compiled, content_words, slug, word_set
 from memories.english.times import began
 from memories.english.vocabulary import relation_key, third_person
@@ -109,7 +109,10 @@ def weighed(
         said = Statement(text, key or keys.get(normalised(text), ""), held.category, quote=change.quote)
         yield Step(over, kind, said, change.quote)
     slots = {slot_of(each.text, each.key) for each in statements}
-    for each in statements:
+    names = {given: held.text for held in known if (given := _name_given(held.text))}
+    for told in statements:
+        given = _name_given(told.text)
+        each = replace(told, text=names.setdefault(given, told.text)) if given else told
         if done & {normalised(each.text), each.quote, each.key or "-"} or (each.ends and not denials):
             continue
         over = [held for end in ends if each.ends and end.quote == each.quote for held in meant(end, known, "")]
@@ -119,10 +122,17 @@ def weighed(
         story = since is not None and since < now - LONG_AGO
         if not story or not any(since < (held.valid_from or held.learned_at) for held in over if since):
             yield Step(_distinct(over), harsh if each.corrects and over else natural, said, each.quote, since)
+        done |= {normalised(each.text)} if given else set()
     for end in ends:
         known_then = [*(once if end.kind is harsh else known), *heard]
         if facts := next(filter(None, (meant(end, known_then, context) for context in contexts)), []):
             yield Step(facts, end.kind, None, end.quote, None if end.kind is harsh else began(end.quote, now))
+
+
+def _name_given(text: str) -> tuple[str, str] | None:
+    """Return the relation and the name: "Sister is called Fien" and "Sister is Fien" say the same."""
+    match = P["gives_name"].match(text)
+    return (same(match["who"]), match["name"]) if match else None
 
 
 def _distinct(facts: Iterable[Held]) -> list[Held]:

@@ -225,6 +225,13 @@ def test_what_the_conversation_stored_already_still_ends_what_it_makes_false() -
         assert memory.current() == {"Lives in Edinburgh"}
 
 
+@pytest.mark.parametrize("told", ["My sister is Fien", "My sister Fien came by. My sister is called Fien."])
+def test_a_name_is_one_fact_in_whatever_words_it_is_given(told: str) -> None:
+    assert after(knowing("Sister is called Fien"), told) == {"Sister is called Fien"}
+    assert len(after(Memory(), told)) == 1
+    assert len(after(knowing("Sister is called Ana"), told)) == len({"Ana", "Fien"})
+
+
 def test_what_was_learned_later_is_not_ended_by_older_words() -> None:
     memory = Memory()
     memory.know("Lives in Edinburgh", "home_city", at=NOW)
