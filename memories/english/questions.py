@@ -264,6 +264,7 @@ def _is_a(noun: str, text: str) -> bool:
     if not noun or noun in WORDS["any_noun"]:
         return True
     kind = {"instrument": P["instruments"], "colour": P["coloured"], "colours": P["coloured"]}.get(noun)
+    kind = P["medicine"] if noun in WORDS["medicines"] else kind
     return bool(kind.search(text) if kind else re.search(rf"\b{re.escape(noun)}", text, re.IGNORECASE))
 
 
@@ -292,4 +293,5 @@ def covers(question: str, text: str, words: frozenset[str]) -> bool:
     """True if a memory contains all content words of a question, or all but one if there are at least four."""
     asked = content_words(re.sub(r"\b(?:what|which) (?:kind|sort|type) of\b", "", normalised(question)))
     asked -= content_words("colour") if P["coloured"].search(text) else frozenset()
+    asked -= content_words(TABLES["words"]["medicines"]) if P["medicine"].search(text) else frozenset()
     return bool(asked) and len(asked & words) >= len(asked) - (len(asked) > len(("one", "two", "three")))

@@ -70,6 +70,14 @@ def current() -> set[str]:
         ("I drive a blue Skoda", "What car do I drive?", "You drive a blue Skoda"),
         ("my favrite colour is green", "what's my favourite color?", "Your favourite colour is green"),
         ("I parked on level 3", "Where did I park?", "You told me today: “I parked on level 3”"),
+        (
+            "I take 20 mg of lisinopril every day",
+            "What medication do I take?",
+            "You take 20 mg of lisinopril every day",
+        ),
+        ("I take metformin", "Which medicines do I take?", "You told me today: “I take metformin”"),
+        ("My shoe size is 42", "What size shoes do I wear?", "Your shoe size is 42"),
+        ("I wear size 42 shoes", "What shoe size do I have?", "You told me today: “I wear size 42 shoes”"),
     ],
 )
 def test_a_question_is_answered_by_the_fact_of_its_slot(say: Say, told: str, question: str, answer: str) -> None:
@@ -128,6 +136,7 @@ def test_another_attribute_is_no_answer(principal: Principal, say: Say, known: s
         ("Lia has a nut allergy", "Am I allergic to nuts?"),
         ("I live in Leeds with my wife Ana", "Where does Ana live?"),
         ("I think I might move to Berlin next year", "Where do I live?"),
+        ("I take my dog out every morning", "What medication do I take?"),
     ],
 )
 def test_a_fact_about_somebody_else_answers_nothing(say: Say, told: str, question: str) -> None:
