@@ -86,10 +86,10 @@ STOP_WORDS = word_set(
     what's where's who's when's it's that's you're we're don't doesn't didn't
     """
 )
-# Stop words and the words that begin most memories.
+# Stop words, the words that begin most memories, and adjectives of anything, which questions share: "How old is …?".
 _NO_MARKS = STOP_WORDS | word_set(
-    "allergic called favorite favourite have home into likes live lived lives longer named never new one prefers true "
-    "two work works"
+    "allergic bad big called favorite favourite good great have home into large likes little live lived lives long "
+    "longer many much named never new often old one prefers small true two work works"
 )
 
 

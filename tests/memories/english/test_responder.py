@@ -26,7 +26,7 @@ from tests.memories.agent.conftest import dispose, started_of, text_of
 pytestmark = pytest.mark.django_db
 
 UNKNOWN = "I don't know that yet."
-PROPOSED = "Here is what would go. Nothing is deleted before you press “Delete”."
+PROPOSED = "I delete nothing myself: only you can, with “Delete”."
 CARD = "4111 1111 1111 1111"
 
 Say = Callable[[str], str]
@@ -409,7 +409,7 @@ def test_a_streamed_answer_names_a_button_in_the_language_of_the_page(principal:
     remember_fact(principal, text="Likes plums")
     with translation.override("de"):
         events = run_turn(principal, text="Forget that I like plums", model=Responder())
-    assert text_of(events).endswith("before you press „Löschen“.")
+    assert text_of(events).endswith("only you can, with „Löschen“.")
 
 
 def test_what_is_forgotten_is_gone_and_nothing_beside_it(principal: Principal, say: Say) -> None:

@@ -63,7 +63,7 @@ def test_one_comes_back_to_where_one_was_but_not_to_what_is_gone(ada: Client, li
     [
         ((), "This will be deleted"),
         (("keep",), "Nothing was deleted."),
-        (("confirm",), "Deleted: 1 fact and 1 event."),
+        (("confirm",), "Deleted: 1 fact and 1 event. That includes this exchange."),
         (("confirm", "undo"), "Undone. Everything is back."),
     ],
 )
@@ -93,7 +93,7 @@ def test_a_card_that_is_opened_late_finds_it_erased(ada: Client, principal: Prin
     ada.post(reverse("chat:forget-confirm", args=[asked.pk]))
     ForgetProposal.objects.of(principal).update(erase_at=timezone.now())
     page = ada.get(f"/chat/{asked.session_id}/").content.decode()
-    assert "Permanently deleted: 1 fact and 1 event." in page and "cello" not in page
+    assert "Permanently deleted: 1 fact and 1 event. That includes this exchange." in page and "cello" not in page
     assert not Fact.objects.exists()
 
 

@@ -71,6 +71,16 @@ def test_a_question_about_it_goes_and_a_statement_that_merely_recalled_it_stays(
     assert left(Episode) == {"The Bath rugby team won"}
 
 
+def test_a_question_that_shares_a_mere_adjective_with_it_stays(principal: Principal) -> None:
+    fact = remember_fact(principal, text="Drives an old blue Volvo")
+    for text in ("How old is Emil?", "How old is my Volvo?"):
+        turn = begin_turn(principal, text=text)
+        add_tool_result(principal, session_id=turn.session_id, turn=1, tool_call_id="1", written=[fact])
+    Mention.objects.update(relation=Relation.RECALLED)
+    forget(principal, kind=Kind.SEMANTIC, memory_id=fact.memory_id, sources=True)
+    assert left(Episode) == {"How old is Emil?"}
+
+
 def test_the_same_wording_of_others_stays(principal: Principal, stranger: Principal) -> None:
     fact, theirs = (remember_fact(who, text="Lives in Bath").memory_id for who in (principal, stranger))
     forget(principal, kind=Kind.SEMANTIC, memory_id=fact, sources=True)
