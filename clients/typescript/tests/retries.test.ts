@@ -93,7 +93,8 @@ test("the caller's signal ends a call and the pause before the next try", async 
   const reason = new Error("The user left.");
   const controller = new AbortController();
   const asked = memory.me({ signal: controller.signal });
-  setTimeout(() => controller.abort(reason), 20);
+  while (requests.length === 0) await new Promise((later) => setTimeout(later, 1));
+  controller.abort(reason);
   await assert.rejects(asked, reason);
   assert.equal(requests.length, 1);
   const busy = await answered(t, [json(503, {}, { "Retry-After": "30" })]);
