@@ -143,7 +143,7 @@ def certificate_pdf(certificate: Mapping[str, Any], *, made_by: str, made_at: da
         (_("Chains of events"), str(log["chains"])),
         (_("Good events"), str(log["events"])),
         (_("Events without words"), _("%(count)s, erased with their memory") % {"count": log["erased"]}),
-        (_("Chains with an anchor"), str(log["anchored_chains"])),
+        (_("Chains with an anchor"), _("%(anchored)s of %(chains)s") % {**log, "anchored": log["anchored_chains"]}),
         (_("Owners of memories"), str(memories["owners"])),
         (_("Memories that agree"), str(memories["compared"])),
         (

@@ -33,7 +33,7 @@ from memoryhub.signing.keys import public_keys
 from tenants.audit.anchors import Anchored, anchored, file_faults
 from tenants.audit.chain import EventDraft, owner_chain, tenant_chain
 from tenants.audit.digests import canonical_json
-from tenants.audit.export import EXPORTED, made_by
+from tenants.audit.export import made_by
 from tenants.audit.listing import tell_tenant
 from tenants.audit.triggers import missing_triggers
 from tenants.audit.verification import chain_names, prove, prove_guards
@@ -45,7 +45,7 @@ from tenants.principals import still
 log = logging.getLogger(__name__)
 
 JOB = "memories.check_tenants"
-CERTIFIED = "audit.certified"
+CERTIFIED, DOWNLOADED = "audit.certified", "certificate.downloaded"
 TARGET_KIND = "tenant_check"
 CERTIFICATE_FILE, CHAINS_FILE, PDF_FILE = "certificate.json", "chains.jsonl", "certificate.pdf"
 _SAVED_EVERY_SECONDS = 2.0
@@ -201,7 +201,7 @@ def export_certificate(
     certified = existing(AuditEvent.objects.filter(pk=check.certified_as or check.pk).first(), "certificate")
     said = {"wanted": {"certificate": str(check.pk)}, "formats": ["json", "pdf"]}
     with transaction.atomic():
-        tell_tenant(actor, check.tenant_id, EventDraft(EXPORTED, TARGET_KIND, check.pk, after=said))
+        tell_tenant(actor, check.tenant_id, EventDraft(DOWNLOADED, TARGET_KIND, check.pk, after=said))
     certificate = certificate_of(check)
     lines = (json.dumps(certificate, indent=1, ensure_ascii=False) + "\n").encode()
     files = [

@@ -87,10 +87,13 @@ class TenantCheckPage(TenantObjectView[TenantCheck]):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         check = self.object
+        certificate = certificate_of(check) if check.finished_at else None
+        log = certificate["audit_log"] if certificate else {"chains": 0, "anchored_chains": 0}
         return super().get_context_data(
             scope=one_of(self.request, AUDITS, {PARAMETER: str(check.tenant_id)}),
             done=len(check.results),
-            certificate=certificate_of(check) if check.finished_at else None,
+            certificate=certificate,
+            unanchored=log["chains"] - log["anchored_chains"],
             failed=_failed(check),
             failures=failures_of(check)["failures"],
             alarms=_alarms(check),

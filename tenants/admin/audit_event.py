@@ -198,8 +198,10 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
         except InvalidValue as error:
             fault = error
         actions = counted_actions(wanted)
-        if page and not page.events and (unknown := unknown_action(wanted, actions)):
-            page, fault = None, InvalidValue("action", unknown)
+        if page and not page.events:
+            everything = counted_actions(AuditFilter(wanted.tenant, member=wanted.member))
+            if unknown := unknown_action(wanted, everything):
+                page, fault = None, InvalidValue("action", unknown)
         params = {PARAMETER: scope.address} | {n: v for n, v in _asked(request.GET).items() if v}
         badge = self._badge(wanted, scope.address, back=request.get_full_path())
         faults = verification.faults_of(page.events) if page else {}
@@ -248,6 +250,7 @@ class AuditEventAdmin(TenantScopedAdmin[AuditEvent]):
         context = {
             "title": _("Event of the audit log"),
             "event": event,
+            "owner": member,
             "line": _line(sentence, params),
             "about": target_words(event.target_kind),
             "alarms": alarms([badge], len(faults)),

@@ -133,6 +133,7 @@ _VERBS: Mapping[str, str | Promise] = {
 _WHOLE: Mapping[str, str | Promise] = {
     "audit.read": gettext_lazy("Audit event opened"),
     "audit.certified": gettext_lazy("Organisation verified"),
+    "certificate.downloaded": gettext_lazy("Certificate of verification downloaded"),
     "audit.reported": gettext_lazy("Audit report made"),
     "memory.asked": gettext_lazy("Question asked of a memory"),
 }
@@ -181,8 +182,8 @@ class CountedAction:
 
 
 def counted_actions(wanted: AuditFilter) -> list[CountedAction]:
-    """The actions in the audit log of the tenant, or of the member, of `wanted`, sorted by action."""
-    rows = AuditFilter(wanted.tenant, member=wanted.member).events()
+    """The actions in the audit log of the tenant, or of the member, in the period of `wanted`, sorted by action."""
+    rows = AuditFilter(wanted.tenant, member=wanted.member, since=wanted.since, until=wanted.until).events()
     found = rows.values_list("action").annotate(count=Count("*")).order_by("action")
     return [CountedAction(*each) for each in found]
 

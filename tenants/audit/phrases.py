@@ -20,6 +20,7 @@ _DID: Final[Mapping[str, StrOrPromise]] = {
     "audit.read": gettext_lazy("read an event of the audit log %(object)s"),
     "audit.reported": gettext_lazy("made a report of the audit log %(object)s"),
     "case.noted": gettext_lazy("wrote a note on %(object)s"),
+    "certificate.downloaded": gettext_lazy("downloaded a certificate of verification %(object)s"),
     "chain.exported": gettext_lazy("exported the history of %(object)s"),
     "consolidation.done": gettext_lazy("consolidated the episodes %(object)s"),
     "consolidation.given_up": gettext_lazy("gave up consolidating the episodes %(object)s"),
@@ -165,9 +166,10 @@ _NOUNS: Final[Mapping[str, StrOrPromise]] = {
 }
 # Actions whose phrase is complete: the sentence names no object.
 _WHOLE = frozenset({
-    "audit.anchored", "audit.certified", "audit.exported", "audit.read", "audit.reported", "consolidation.done",
-    "consolidation.given_up", "memory.asked", "memory.blocked", "memory.erased", "memory.exported", "memory.read",
-    "review.read", "search.refused", "user.signed_in", "user.signed_out",
+    "audit.anchored", "audit.certified", "audit.exported", "audit.read", "audit.reported",
+    "certificate.downloaded", "consolidation.done", "consolidation.given_up", "memory.asked", "memory.blocked",
+    "memory.erased", "memory.exported", "memory.read", "review.read", "search.refused", "user.signed_in",
+    "user.signed_out",
 })  # fmt: skip
 
 
@@ -180,6 +182,11 @@ def phrase_of(action: str) -> tuple[str, str]:
 def own_password() -> tuple[str, str]:
     """The phrase of somebody who changed their own password; it has no object."""
     return split_phrase(_("changed their own password %(object)s"))
+
+
+def own_export() -> tuple[str, str]:
+    """The phrase of a member who exported their own memory; it has no object."""
+    return split_phrase(_("exported their own memory %(object)s"))
 
 
 def split_phrase(phrase: str) -> tuple[str, str]:

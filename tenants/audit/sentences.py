@@ -21,7 +21,7 @@ from django_stubs_ext import StrOrPromise
 
 from memoryhub.languages import number
 from tenants.audit.fields import field_words, value_words
-from tenants.audit.phrases import object_of, own_password, phrase_of
+from tenants.audit.phrases import object_of, own_export, own_password, phrase_of
 from tenants.models import ApiToken, AuditEvent, Membership, Tenant, User
 from tenants.principal import ActorKind
 
@@ -230,6 +230,8 @@ def _sentence(event: AuditEvent, who: str, names: Mapping[UUID, str], about: Map
     if event.actor_id == event.target_id and event.action == "user.password_changed":
         who, thing = named or who, ""
         did, behind = own_password()
+    if event.action == "memory.exported" and event.actor_kind == ActorKind.MEMBER and event.actor_id == event.owner_id:
+        did, behind = own_export()
     of, of_id = _of(event, names, about)
     return Sentence(
         event=event,

@@ -16,6 +16,7 @@ from django.core.management import call_command
 from django.db.models import F
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 from pypdf import PdfReader
 
 from memories.models import Fact
@@ -77,7 +78,17 @@ def test_a_certificate_says_what_was_verified_and_verifies(
     assert out.getvalue().startswith("Genuine: certificate") and "Verdict of the certificate: intact." in out.getvalue()
     event = AuditEvent.objects.get(action="audit.certified")
     assert event.payload.data["after"]["sha256"] == said["results_sha256"]
-    assert AuditEvent.objects.filter(action="audit.exported", target_id=check.pk).count() == 1
+    assert AuditEvent.objects.filter(action="certificate.downloaded", target_id=check.pk).count() == 1
+
+
+def test_a_downloaded_certificate_is_no_export_of_the_audit_log(auditor: Client) -> None:
+    certificate(auditor, verified(auditor))
+    log = words(auditor.get(reverse("admin:tenants_auditevent_changelist")))
+    assert "downloaded a certificate of verification" in log and "exported the audit log" not in log
+    today = f"{timezone.now():%Y-%m-%d}"
+    report = auditor.post("/admin/memories/audit/reports/", {"since": today, "until": today})
+    sections = {section.title: section.total for section, _lines in auditor.get(report["Location"]).context["sections"]}
+    assert sections["Exports"] == 0
 
 
 def test_what_was_tampered_with_is_on_the_page_and_in_the_certificate(auditor: Client, principal: Principal) -> None:
@@ -90,6 +101,13 @@ def test_what_was_tampered_with_is_on_the_page_and_in_the_certificate(auditor: C
     assert "Leeds" not in text and not check.intact
     with genuine(io.BytesIO(certificate(auditor, check))) as opened:
         assert opened.manifest["verdict"] == "broken"
+
+
+def test_chains_that_no_anchor_states_yet_are_told(auditor: Client, principal: Principal) -> None:
+    say(principal, "Lives in Hull")
+    page = auditor.get(reverse("staff:tenant_check", args=[verified(auditor).pk]))
+    chains = page.context["certificate"]["audit_log"]["chains"]
+    assert f"0 of {chains}" in words(page) and "in no anchor yet" in words(page)
 
 
 def test_the_list_names_the_result_of_each_verification(auditor: Client, principal: Principal) -> None:

@@ -9,6 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from memories.services.facts.remember import remember_fact
+from tenants.audit.sentences import sentences
 from tenants.models import AuditEvent
 from tenants.principal import Principal
 from tests.memories.chat.lives import Life
@@ -43,4 +44,6 @@ def test_exports_isolate_other_members_and_tenants(
 def test_an_export_is_recorded_and_never_a_link(ada: Client, life: Life) -> None:
     assert ada.get(reverse("remember:export")).status_code == 405
     _exported(ada)
-    assert AuditEvent.objects.filter(action="memory.exported").count() == 1
+    (event,) = AuditEvent.objects.filter(action="memory.exported").select_related("payload")
+    (sentence,) = sentences([event])
+    assert sentence.text.endswith("exported their own memory.")
