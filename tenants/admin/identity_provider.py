@@ -7,19 +7,22 @@ from typing import Any
 
 from cryptography import x509
 from django import forms
-from django.contrib import admin
-from django.core.exceptions import ValidationError
+from django.contrib import admin, messages
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from tenants.admin.scoping import TenantScopedAdmin, acting, signed_in, written
+from tenants.admin.scoping import TenantScopedAdmin, acting, signed_in, tenants_within, written
 from tenants.oidc.faults import provider_fault_words
-from tenants.oidc.protocol import ProviderError
+from tenants.oidc.pages import thread_of
+from tenants.oidc.protocol import ProviderError, check_issuer
 from tenants.oidc.providers import ProviderSettings, save_provider
 from tenants.provider_models import IdentityProvider, ProviderKind
+from tenants.saml.pages import service_of
 from tenants.saml.protocol import read_metadata
 
 
@@ -146,23 +149,59 @@ class IdentityProviderAdmin(TenantScopedAdmin[IdentityProvider]):
         people = ["role_claim", "role_lines", "makes_members", "trusts_names", "passwords_off", "is_active"]
         saml = ["metadata", "sign_in_url", "certificates"]
         return [
-            (None, {"fields": ["tenant", "kind", "issuer", *(["redirect_address"] if obj else [])]}),
+            (None, {"fields": ["tenant", "kind", "issuer"]}),
             (_("OpenID Connect"), {"fields": ["client_id", "new_secret"]}),
             (_("SAML 2.0"), {"fields": [*saml, *(["certificates_end"] if obj and obj.certificates else [])]}),
             (_("People"), {"fields": [domains, *people]}),
         ]
 
     def get_readonly_fields(self, request: HttpRequest, obj: IdentityProvider | None = None) -> list[Any]:  # noqa: ARG002
-        return ["email_domains", *(["tenant", "redirect_address", "certificates_end"] if obj else [])]
+        return ["email_domains", *(["tenant", "certificates_end"] if obj else [])]
 
-    @admin.display(description=gettext_lazy("Address here"))
-    def redirect_address(self, row: IdentityProvider) -> str:
-        """The path that the provider must know: of its answers, or of our metadata."""
+    def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """The form beside the addresses here; once saved, say whether the provider answers, after the transaction."""
+        response = super().changeform_view(request, *args, **kwargs)
+        if (saved := getattr(request, "saved_provider", None)) is not None:
+            self._check(request, saved)
+        return response
+
+    def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Add the addresses that the provider must know, absolute."""
+        obj: IdentityProvider | None = context.get("original")
+        tenants = tenants_within(signed_in(request), self.roles).filter(is_active=True)[:2]
+        known = obj.tenant if obj else tenants[0] if len(tenants) == 1 else None
+        slug = known.slug if known else "short-name"
+        context["callback"] = request.build_absolute_uri(reverse("organisation_callback", args=[slug]))
+        context |= {"service": service_of(request, slug), "any_organisation": known is None}
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """The page of a provider; a button asks whether it answers."""
+        row = self.get_object(request, unquote(object_id)) if "_check" in request.POST else None
+        if row is None:
+            return super().change_view(request, object_id, form_url, extra_context)
+        if not self.has_change_permission(request, row):
+            raise PermissionDenied
+        self._check(request, row)
+        return HttpResponseRedirect(request.get_full_path())
+
+    def _check(self, request: HttpRequest, row: IdentityProvider) -> None:
         if row.kind == ProviderKind.SAML:
-            path = reverse("saml_metadata", args=[row.tenant.slug])
-            return _("%s on this server is the metadata, and the entity ID; register it at the provider.") % path
-        path = reverse("organisation_callback", args=[row.tenant.slug])
-        return _("%s on this server; register it at the provider.") % path
+            said = _(
+                "It was not checked: a SAML provider answers only when somebody signs in. Sign in once to check it."
+            )
+            self.message_user(request, said)
+            return
+        try:
+            with thread_of(row):
+                check_issuer(row.issuer)
+        except ProviderError as error:
+            said = _("Nobody can sign in at this provider yet: %s. Check the issuer.")
+            self.message_user(request, said % provider_fault_words(str(error)), messages.WARNING)
+        else:
+            self.message_user(request, _("The provider answers. Sign in once to check the client ID and secret."))
 
     @admin.display(description=gettext_lazy("Valid until"))
     def certificates_end(self, row: IdentityProvider) -> str:
@@ -173,7 +212,10 @@ class IdentityProviderAdmin(TenantScopedAdmin[IdentityProvider]):
     @admin.display(description=gettext_lazy("E-mail domains"))
     def email_domains(self, row: IdentityProvider) -> str:
         """The domains, for those who may not set them."""
-        return ", ".join(row.domains) or _("None. Ask the operator to add yours.")
+        return ", ".join(row.domains) or _(
+            "None. Until platform staff add yours, people reach this provider by the organisation's short name instead of "
+            "their address, and only those who are members already come in."
+        )
 
     def save_model(self, request: HttpRequest, obj: IdentityProvider, form: Any, change: bool) -> None:  # noqa: ARG002, FBT001
         given = form.cleaned_data  # `issuer` and others may be from the metadata
@@ -182,4 +224,6 @@ class IdentityProviderAdmin(TenantScopedAdmin[IdentityProvider]):
         wanted = ProviderSettings(
             **kept, secret=given["new_secret"] or None, domains=domains, roles=given["role_lines"]
         )
-        obj.pk = save_provider(obj.tenant, wanted, actor=acting(request)).pk
+        saved = save_provider(obj.tenant, wanted, actor=acting(request))
+        obj.pk = saved.pk
+        request.saved_provider = saved  # type: ignore[attr-defined]  # for `changeform_view`

@@ -74,7 +74,7 @@ def begin(request: HttpRequest, slug: str) -> HttpResponseBase:
         return redirect("saml_begin", slug)
     attempt = SignInAttempt.new()
     try:
-        with _thread_of(provider):
+        with thread_of(provider):
             address = authorization_url(provider.issuer, provider.client_id, _callback(request, slug), attempt)
     except ProviderError as error:
         return failed(request, provider, error)
@@ -97,7 +97,7 @@ def callback(request: HttpRequest, slug: str) -> HttpResponseBase:
     if too_many := too_many_of(request, "organisation_answer", slug):
         return too_many
     try:
-        with _thread_of(provider):
+        with thread_of(provider):
             claims = claims_of(
                 request.GET["code"],
                 issuer=provider.issuer,
@@ -138,7 +138,7 @@ def too_many_of(request: HttpRequest, action: str, slug: str | None = None) -> H
 
 
 @contextmanager
-def _thread_of(provider: IdentityProvider) -> Iterator[None]:
+def thread_of(provider: IdentityProvider) -> Iterator[None]:
     """Use one of the threads that are the tenant's share. Raises ProviderError if there is none."""
     if not limits.fair_share.enter(provider.tenant_id):
         raise ProviderError("too many people sign in at once")

@@ -100,6 +100,12 @@ class _Provider:
         caches["local"].set(self._kept_as, said, _AWAY_SECONDS)
 
 
+def check_issuer(issuer: str) -> None:
+    """Ask an issuer for its configuration anew. Raises ProviderError."""
+    caches["local"].delete(f"oidc:{issuer}")
+    _Provider(issuer).discover()
+
+
 def authorization_url(issuer: str, client_id: str, redirect_uri: str, attempt: SignInAttempt) -> str:
     """Where the browser is sent. Raises ProviderError."""
     endpoint = _Provider(issuer).discover()["authorization_endpoint"]

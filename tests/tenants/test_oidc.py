@@ -292,6 +292,23 @@ def test_an_administrator_sets_the_provider_but_not_the_domains(tenant: Tenant, 
     assert (row.client_id, secret_of(row)) == ("new", SECRET)
 
 
+def test_the_callback_is_shown_before_the_provider_is_saved(tenant: Tenant, browser: Client) -> None:
+    assert f"http://testserver/login/organisation/{tenant.slug}/callback/" in browser.get(ADD).content.decode()
+
+
+def test_saving_says_whether_the_issuer_answers(provider: IdentityProvider, tenant: Tenant, browser: Client) -> None:
+    change = f"/admin/tenants/identityprovider/{provider.pk}/change/"
+    posted = {"kind": "oidc", "client_id": "memoryhub", "role_lines": "", "is_active": "on"}
+    good = browser.post(change, posted | {"issuer": provider.issuer}, follow=True).content.decode()
+    bad = browser.post(change, posted | {"issuer": f"{provider.issuer}/made-up"}, follow=True).content.decode()
+    assert "The provider answers." in good and "Nobody can sign in at this provider yet" in bad
+
+
+def test_a_provider_is_checked_by_a_button(provider: IdentityProvider, tenant: Tenant, browser: Client) -> None:
+    change = f"/admin/tenants/identityprovider/{provider.pk}/change/"
+    assert "The provider answers." in browser.post(change, {"_check": "1"}, follow=True).content.decode()
+
+
 def test_a_refused_role_is_shown_at_its_lines(provider: IdentityProvider, staff: Membership, browser: Client) -> None:
     posted = {"kind": "oidc", "issuer": "https://new.example", "client_id": "new", "role_lines": "it = boss"}
     change, again = f"/admin/tenants/identityprovider/{provider.pk}/change/", "type it again"
