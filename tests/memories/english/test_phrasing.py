@@ -46,9 +46,9 @@ def test_a_fact_speaks_to_its_owner_if_it_is_certain_whom_it_is_about(text: str,
 @pytest.mark.parametrize(
     ("language", "answer"),
     [
-        ("en", "Nothing is deleted before you press “Delete”."),
-        ("de", "Nothing is deleted before you press „Löschen“."),
-        ("es", "Nothing is deleted before you press «Eliminar»."),
+        ("en", "only you can, with “Delete”."),
+        ("de", "only you can, with „Löschen“."),
+        ("es", "only you can, with «Eliminar»."),
     ],
 )
 def test_an_answer_names_a_button_as_the_page_shows_it(language: str, answer: str) -> None:

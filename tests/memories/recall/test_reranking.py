@@ -92,7 +92,7 @@ def test_an_endpoint_that_fails_changes_nothing_and_the_trace_says_so(
 
 
 def test_an_explanation_adds_up_with_the_relevance(settings: Settings, stored: Principal) -> None:
-    with openai_server(relevance(lambda text: 0.8 if "boat" in text else 0.0)) as server:
+    with openai_server(relevance(lambda _text: 0.8)) as server:
         rerank_with(settings, server)
         first, *_ = explain(stored, QUESTION).considered
     assert first.added["relevance"] == pytest.approx(0.8 * reranking.WEIGHT)
