@@ -94,39 +94,39 @@ def state_look(row: Fact | Playbook) -> str:
     return "retracted" if row.retracted else "superseded"
 
 
-def ending_of(row: Fact | Playbook, *, staff: bool = False) -> str:
-    """How a state ended, in a sentence; empty for a current one. Staff also read the kind of contradiction."""
+def ending_of(row: Fact | Playbook) -> str:
+    """How a state ended, in a sentence; empty for a current one."""
     if row.status in CURRENT:
         return ""
     if row.superseded_at is None:
         return _("It was evicted.")
     if row.retracted or row.contradiction == Contradiction.HARSH:
-        kind = _("harsh")
-        sentence = _("It was wrong.") if row.superseded_by_id else _("It was wrong, and nothing took its place.")
-    else:
-        kind = _("natural")
-        sentence = (
-            _("It was true until then; then it changed.") if row.superseded_by_id else _("It stopped being true.")
-        )
-    return f"{sentence[:-1]} ({kind})." if staff and row.contradiction else sentence
+        return _("It was wrong.") if row.superseded_by_id else _("It was wrong, and nothing took its place.")
+    return _("It was true until then; then it changed.") if row.superseded_by_id else _("It stopped being true.")
 
 
-def believed(row: Fact | Playbook) -> str:
-    """The period in which a state was believed, such as `3 Mar 2025 to 9 May 2026`."""
+def believed(row: Fact | Playbook, *, exact: bool = False) -> str:
+    """The period in which a state was believed, such as `3 Mar 2025 to 9 May 2026`; `exact` to the second in UTC."""
     if row.superseded_at == row.learned_at:
         return _("never current: it corrects the past")
-    return span(row.learned_at, row.superseded_at)
+    return (_exact_span if exact else span)(row.learned_at, row.superseded_at)
 
 
 def valid(row: Fact | Playbook) -> str:
-    """The known period in which a fact was true in the world; empty for a how-to."""
+    """The stated period in which a fact was true in the world, to the second in UTC; empty for a how-to."""
     if not isinstance(row, Fact):
         return ""
     if row.retracted:
         return _("never")
     if row.valid_from is not None:
-        return span(row.valid_from, row.valid_to)
-    return _("not known") if row.valid_to is None else _("until %(day)s") % {"day": _day(row.valid_to)}
+        return _exact_span(row.valid_from, row.valid_to)
+    return _("no period stated") if row.valid_to is None else _("until %(day)s") % {"day": in_utc(row.valid_to)}
+
+
+def _exact_span(since: datetime, until: datetime | None) -> str:
+    if until is None:
+        return _("since %(day)s") % {"day": in_utc(since)}
+    return _("%(first)s to %(last)s") % {"first": in_utc(since), "last": in_utc(until)}
 
 
 def span(since: datetime, until: datetime | None) -> str:

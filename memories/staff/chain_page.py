@@ -111,7 +111,7 @@ class StateView:
 
     @property
     def believed(self) -> str:
-        return believed(self.row) if self.row else ""
+        return believed(self.row, exact=True) if self.row else ""
 
     @property
     def valid(self) -> str:
@@ -120,7 +120,7 @@ class StateView:
 
     @property
     def ending(self) -> str:
-        return ending_of(self.row, staff=True) if self.row else _("Its words are gone for good.")
+        return ending_of(self.row) if self.row else _("Its words are gone for good.")
 
     @property
     def source(self) -> str:

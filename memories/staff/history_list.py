@@ -213,7 +213,7 @@ def _line(found: HistoryRow, names: ActorNames, *, with_words: bool) -> dict[str
         "became": _words(found.successor) if with_words else "",
         "state": state_word(row),
         "look": state_look(row),
-        "ending": ending_of(row, staff=True),
+        "ending": ending_of(row),
         "whose": row.user.shown_name if row.user else _("shared"),
         "who": names.who(event) if event else "",
         "did": _did(event, found.successor) if event else "",

@@ -110,7 +110,7 @@ class RecordPage(LiveMemberView):
     def _states(self, memory: Memory) -> list[dict[str, Any]]:
         """The states of the chain, newest first; empty for kinds that are never superseded."""
         return [
-            {"memory": self.view(row), "here": row.pk == memory.pk, "ending": ending_of(row, staff=True)}
+            {"memory": self.view(row), "here": row.pk == memory.pk, "ending": ending_of(row)}
             for row in reversed(chain_of(self.principal, memory.kind, memory.pk))
         ]
 

@@ -78,11 +78,14 @@ def test_any_state_leads_to_the_chain_with_that_state_marked(five: Five, client:
 @pytest.mark.usefixtures("auditor")
 def test_a_chain_says_who_why_from_which_words_and_how_the_wording_changed(five: Five, client: Client) -> None:
     page = shown(client, chain(five.both))
-    ends = ("It was true until then; then it changed (natural).", "It was wrong")
+    ends = ("It was true until then; then it changed.", "It was wrong")
     for words in (FLAT, BOTH, WRONG, *SAID, "moved", "misheard", *ends):
         assert words in page
     assert "<bdi>Ada</bdi> replaced it" in page
     assert "<del>Cardiff</del>" in page and "<ins>Swansea</ins>" in page
+    assert "(natural)" not in page and "not known" not in page
+    (began,) = Fact.objects.unscoped("a test").filter(pk=five.both).values_list("learned_at", flat=True)
+    assert f"{began:%Y-%m-%d %H:%M:%S} UTC to " in page
     assert "It replaced several at once" in page and "An undo brought it back as" in page
 
 
