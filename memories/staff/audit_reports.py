@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
-from datetime import UTC, timedelta
+from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
 
@@ -193,9 +193,11 @@ class AuditReports(AuditPage):
         try:
             tenant = one_tenant(scope)
             wanted = self.period(tenant, request.POST)
+            since, last = wanted.since or timezone.now(), end_of_last_report(tenant.pk)
+            if last and since == last.replace(microsecond=0):  # as the form shows it
+                since = last
             event = make_report(
-                self.staff, self.actor, tenant.pk,
-                since=wanted.since or timezone.now(), until=wanted.until or timezone.now(),
+                self.staff, self.actor, tenant.pk, since=since, until=wanted.until or timezone.now()
             )  # fmt: skip
         except (InvalidValue, InvalidInput) as error:
             return self._shown(scope, **self.fault(error))
@@ -204,7 +206,7 @@ class AuditReports(AuditPage):
     def _shown(self, scope: TenantScope, **fault: Any) -> HttpResponse:
         last = end_of_last_report(scope.chosen.pk) if scope.chosen else None
         today = timezone.localtime()
-        default = f"{last.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}" if last else today.replace(day=1).strftime("%Y-%m-%d")
+        default = in_utc(last) if last else today.replace(day=1).strftime("%Y-%m-%d")
         given = self.request.POST
         asked = {"since": given.get("since", default), "until": given.get("until", today.strftime("%Y-%m-%d"))}
         found = AuditEvent.objects.filter(action=REPORTED, tenant_id=scope.chosen.pk if scope.chosen else None)

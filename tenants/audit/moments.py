@@ -29,7 +29,7 @@ def read_moment(field: str, words: str, *, end: bool = False) -> datetime | None
         return None
     try:
         period = _period(field, words)
-        moment = datetime.combine(period[end], time.min) if period else parse_datetime(words.removesuffix(" UTC"))
+        moment = datetime.combine(period[end], time.min) if period else parse_datetime(words.replace(" UTC", "Z"))
     except (ValueError, OverflowError):
         raise InvalidValue(field, _("There is no such day or time; look at the day and the hour once more.")) from None
     if moment is None:
