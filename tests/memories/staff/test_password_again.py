@@ -187,5 +187,6 @@ def test_the_answer_makes_another_session_and_is_posted_on_to_no_view(browser: C
     address, given, _ = erase(membership)
     page = browser.post(address, given | {"password_again": "wrong"}).content.decode()
     assert "wrong" not in re.findall(r'value="([^"]*)"', page)
+    assert "which you last gave more than 10 minutes ago" in page, "true for whatever wants it"
     browser.post(address, given | {"password_again": PASSWORD})
     assert browser.cookies[settings.SESSION_COOKIE_NAME].value != before
