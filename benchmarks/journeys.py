@@ -247,7 +247,7 @@ def _chain(hand: Hand) -> None:
 
 
 def _looks(hand: Hand) -> None:
-    hand.take(hand.page.get_by_role("link", name=re.compile(r"^Noor Rahimi \d+ Memories opened by staff")))
+    hand.take(hand.page.get_by_role("link", name=re.compile(r"^Noor Rahimi \d+ Looks at memories")))
     expect(hand.page.get_by_role("region", name="Events").get_by_role("listitem").first).to_be_visible()
 
 

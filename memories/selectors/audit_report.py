@@ -30,7 +30,8 @@ MOST_LISTED = 500
 # Title, and the actions of the section; `*` matches any verb.
 _SECTIONS: tuple[tuple[str | Promise, tuple[str, ...]], ...] = (
     (gettext_lazy("Supersessions"), ENDED_ACTIONS),
-    (gettext_lazy("Looks at memories"), ("memory.read", "memory.asked", "review.read", "audit.read")),
+    (gettext_lazy("Looks at memories"), ("memory.read", "memory.asked", "review.read")),
+    (gettext_lazy("Events of the audit log opened"), ("audit.read",)),
     (gettext_lazy("Exports"), ("memory.exported", "chain.exported", "audit.exported", "export.*")),
     (
         gettext_lazy("Erasures and deletions"),

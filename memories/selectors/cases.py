@@ -27,15 +27,20 @@ class CaseView:
     @classmethod
     def of(cls, principal: Principal, *, session_id: UUID, turn: int) -> CaseView | None:
         """The case of a turn, if there is one."""
-        principal.require(Right.READ)
-        place = {"session_id": session_id, "turn": turn}
-        case = SupportCase.objects.of(principal).filter(**place).first()
+        case = find_case(principal, session_id=session_id, turn=turn)
         if case is None:
             return None
         notes = CaseNote.objects.of(principal).filter(case=case).select_related("author")
         corrections = ReviewItem.objects.of(principal).filter(case=case).select_related("first", "second")
-        said = Feedback.objects.of(principal).filter(**place).values_list("note", flat=True).first()
+        given = Feedback.objects.of(principal).filter(session_id=session_id, turn=turn)
+        said = given.values_list("note", flat=True).first()
         return cls(case, tuple(notes), tuple(corrections.order_by("-created_at", "id")), said or "")
+
+
+def find_case(principal: Principal, *, session_id: UUID, turn: int) -> SupportCase | None:
+    """The case of a turn, if there is one."""
+    principal.require(Right.READ)
+    return SupportCase.objects.of(principal).filter(session_id=session_id, turn=turn).first()
 
 
 def get_case(principal: Principal, *, case_id: UUID) -> SupportCase:

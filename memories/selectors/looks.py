@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 from django_stubs_ext import StrOrPromise
 
-from memories.models import CHAINED_MODELS, Episode, Session
+from memories.models import CHAINED_MODELS, CaseOrigin, Episode, Session, SupportCase
 from memories.models.guard import OwnedQuerySet
 from memories.selectors.paging import Page, page_of
 from memories.selectors.policies import policy_of
@@ -55,7 +56,8 @@ _DEEDS: Mapping[str, StrOrPromise] = {
 class Look:
     """One look. `name` is empty where the policy hides it; `kind` and `target_id` name the target while it exists.
 
-    `what` is a verb phrase, such as `opened a conversation`.
+    `what` is a verb phrase, such as `opened a conversation`. `reason` was stated, or names the case that was open.
+    `times` counts the looks that this one stands for, of which `first_at` is the first.
     """
 
     id: UUID
@@ -66,6 +68,29 @@ class Look:
     reason: str
     kind: str = ""
     target_id: UUID | None = None
+    actor_id: UUID | None = None
+    seen_id: UUID | None = None
+    times: int = 1
+    first_at: datetime | None = None
+
+
+# A look at the same thing within this time after the last one, a reload for example, belongs to it.
+_PAUSE = timedelta(minutes=30)
+
+
+def in_stretches(looks: Sequence[Look]) -> list[Look]:
+    """One look for those of one person at one thing for one reason, without a longer pause; latest first, as given."""
+    found: dict[tuple[object, ...], int] = {}
+    shown: list[Look] = []
+    for look in looks:
+        same = (look.actor_id, look.what, look.seen_id, look.reason)
+        place = found.get(same)
+        if place is None or (shown[place].first_at or shown[place].at) - look.at > _PAUSE:
+            found[same] = len(shown)
+            shown.append(look)
+        else:
+            shown[place] = replace(shown[place], times=shown[place].times + 1, first_at=look.at)
+    return shown
 
 
 def looks_at(principal: Principal, *, limit: int, cursor: str = "") -> tuple[list[Look], str]:
@@ -78,13 +103,20 @@ def looks_at(principal: Principal, *, limit: int, cursor: str = "") -> tuple[lis
     with acting_as(WideRole.SIGN_IN):  # reads who is who, which a member's own scope does not
         people = {each.user_id: each for each in staff.select_related("user")}
     named = policy_of(principal.tenant_id).looks_name_staff
-    there = _existing(principal, page.rows)
-    return [_look(event, people, there, named=named) for event in page.rows], page.next_cursor
+    there, cases = _existing(principal, page.rows), _cases(principal, page.rows)
+    return [_look(event, people, there, cases, named=named) for event in page.rows], page.next_cursor
 
 
-def _look(event: AuditEvent, people: dict[UUID, Membership], there: frozenset[UUID], *, named: bool) -> Look:
-    payload = getattr(event, "payload", None)
-    said = payload.data if payload else {}
+def _look(
+    event: AuditEvent,
+    people: Mapping[UUID, Membership],
+    there: frozenset[UUID],
+    cases: Mapping[str, SupportCase],
+    *,
+    named: bool,
+) -> Look:
+    said = _said(event)
+    case = cases.get(_case_id(event))
     person = people.get(event.actor_id) if event.actor_id else None
     exists = event.target_id in there
     opened = str((said.get("after") or {}).get("page", ""))
@@ -94,10 +126,35 @@ def _look(event: AuditEvent, people: dict[UUID, Membership], there: frozenset[UU
         role=_("your organisation's program") if event.actor_kind == ActorKind.KEY else _role(person),
         name=person.user.speaker if person and named else "",
         what=_what(event.action, opened),
-        reason=str(said.get("reason") or ""),
+        reason=str(said.get("reason") or "") or (_about_case(case) if case else ""),
         kind=event.target_kind if exists else "",
         target_id=event.target_id if exists else None,
+        actor_id=event.actor_id,
+        seen_id=case.pk if case else event.target_id,
     )
+
+
+def _said(event: AuditEvent) -> Mapping[str, Any]:
+    payload = getattr(event, "payload", None)
+    return payload.data if payload else {}
+
+
+def _case_id(event: AuditEvent) -> str:
+    return str((_said(event).get("after") or {}).get("case", ""))
+
+
+def _cases(principal: Principal, events: Iterable[AuditEvent]) -> dict[str, SupportCase]:
+    """The owner's cases that were open on the pages that staff read, by id."""
+    wanted = {pk for event in events if (pk := _case_id(event))}
+    return {str(case.pk): case for case in SupportCase.objects.of(principal).filter(pk__in=wanted)} if wanted else {}
+
+
+def _about_case(case: SupportCase) -> str:
+    if case.ticket:
+        return _("Case about this answer, ticket %(ticket)s") % {"ticket": case.ticket}
+    if case.origin == CaseOrigin.MEMBER:
+        return _("Case about this answer, which you marked as wrong")
+    return _("Case about this answer, opened by staff")
 
 
 def _what(action: str, page: str) -> str:

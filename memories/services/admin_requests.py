@@ -73,15 +73,22 @@ def _belongs(by: Principal | Actor, tenant_id: UUID) -> bool:
 # Audit actions of staff access. These events change no memory.
 MEMORY_READ = "memory.read"
 MEMORY_ASKED = "memory.asked"
-READINGS = (MEMORY_READ, MEMORY_ASKED, "review.read", EVENT_READ)
+LOOKS = (MEMORY_READ, MEMORY_ASKED, "review.read")
+READINGS = (*LOOKS, EVENT_READ)
 # Automatic refreshes of a page within this time belong to the same read event.
 _ONE_LOOK = timedelta(minutes=5)
 
 
-def note_reading(principal: Principal, page: str, *, target_kind: str = "", target_id: UUID | None = None) -> None:
-    """Record in the member's audit log that staff read `page` (its name, never a text). Raises Forbidden."""
+def note_reading(
+    principal: Principal, page: str, *, target_kind: str = "", target_id: UUID | None = None, case: UUID | None = None
+) -> None:
+    """Record in the member's audit log that staff read `page` (its name, never a text). Raises Forbidden.
+
+    `case`: the case that the page shows.
+    """
     principal.require(Right.READ)
-    tell_owner(principal, EventDraft(MEMORY_READ, target_kind, target_id, after={"page": page}))
+    after = {"page": page, "case": str(case)} if case else {"page": page}
+    tell_owner(principal, EventDraft(MEMORY_READ, target_kind, target_id, after=after))
 
 
 def note_refresh(principal: Principal, page: str, *, target_kind: str = "", target_id: UUID | None = None) -> None:

@@ -197,9 +197,11 @@ class MemberView(StaffView):
         """A principal that lets an administrator act on the member's memory. Raises Forbidden, NoMembership."""
         return staff_principal(self.member, staff=self.staff, request_id=request_id_of(self.request))
 
-    def note(self, page: str, *, target_kind: str = "", target_id: UUID | None = None) -> None:
+    def note(
+        self, page: str, *, target_kind: str = "", target_id: UUID | None = None, case: UUID | None = None
+    ) -> None:
         """Write another read event to the member's audit log."""
-        note_reading(self.principal, page, target_kind=target_kind, target_id=target_id)
+        note_reading(self.principal, page, target_kind=target_kind, target_id=target_id, case=case)
 
     def url(self, name: str, *args: object) -> str:
         """The URL of another page of this member."""
@@ -364,7 +366,7 @@ class PurposePage(MemberView):
     """
 
     roles = READS_HISTORY
-    title = gettext_lazy("Why do you look?")
+    title = gettext_lazy("Why are you opening this memory?")
     template_name = "admin/memories/member/purpose.html"
 
     def get(self, request: HttpRequest) -> HttpResponse:

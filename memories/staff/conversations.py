@@ -23,6 +23,7 @@ from memories.models import Fact, Mention, MessageState, Relation
 from memories.presenting.lines import SECTIONS
 from memories.presenting.memory import MemoryView, source_words
 from memories.presenting.turns import usage_of
+from memories.selectors.cases import find_case
 from memories.selectors.memories import chain_of
 from memories.selectors.sessions import MentionView, TurnView, get_session, search_sessions, transcript
 from memories.selectors.staff.conversations import (
@@ -167,7 +168,8 @@ class TurnPage(MemberView):
     ) -> HttpResponse:
         """Render the page; `given` refills a refused form of the case, and `refused` says why, by its action."""
         record = turn_record(self.principal, session_id, turn)
-        self.note("turn", target_kind="session", target_id=record.session.pk)
+        case = find_case(self.principal, session_id=session_id, turn=turn)
+        self.note("turn", target_kind="session", target_id=record.session.pk, case=case.pk if case else None)
         view = record.view
         sources = sources_of(self.principal, record)
         why_not = self._why_not(record)

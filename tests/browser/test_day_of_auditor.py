@@ -41,7 +41,7 @@ def page(sit_down: SitDown, workshop: Workshop, five: Five) -> Page:
     """Colm's, who signed in and is in the admin."""
     page = sit_down(workshop.auditor)
     page.get_by_role("link", name="Admin").click()
-    expect(page.get_by_role("region", name="Last 7 days")).to_contain_text("Memories opened by staff")
+    expect(page.get_by_role("region", name="Last 7 days")).to_contain_text("Looks at memories")
     return page
 
 

@@ -33,7 +33,7 @@ from memories.importing.records import ItemRecord, MemoryRecord
 from memories.models import ForgetProposal, ProposalState
 from memories.presenting.lines import SECTIONS
 from memories.selectors.erasure import open_request
-from memories.selectors.looks import looks_at
+from memories.selectors.looks import in_stretches, looks_at
 from memories.selectors.policies import choices_of, lines_of
 from memories.services.admission import admit_more, units_of
 from memories.services.choices import choose
@@ -106,7 +106,7 @@ def home(request: HttpRequest, principal: Principal) -> HttpResponse:
         "topics": [(name, TOPIC_NAMES[name], name in chosen) for name in TOPICS],
         "own_topics": "\n".join(words),
         "programs": sum(token.is_usable_at(timezone.now()) for token in tokens),
-        "looks": looks,
+        "looks": in_stretches(looks),
         "cursor": cursor,
         "following": following,
         "deletion": _last_deletion(principal),

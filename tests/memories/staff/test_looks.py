@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from memories.models import MemoryPolicy
+from memories.selectors.looks import Look, in_stretches
 from memories.services.admin_requests import note_question
 from memories.services.facts.remember import remember_fact
 from memories.services.portability import ask_export, export_member
@@ -17,7 +22,7 @@ from tenants.models import AuditEvent, Membership, Tenant, User
 from tenants.principal import Actor, ActorKind, Principal
 from tenants.principals import reading_principal
 from tests.factories import make_membership
-from tests.memories.staff.looking import words
+from tests.memories.staff.looking import talk, words
 from tests.memories.staff.seated import at, signed_in
 
 pytestmark = pytest.mark.django_db
@@ -58,6 +63,29 @@ def test_it_names_who_looked_at_what(
     assert "Support Tamsin Ferrar Opened one memory" in words(page)
     assert reverse("remember:memory", args=["semantic", fact]) in page.content.decode()
     assert reverse("account:home") in ada.get("/").content.decode(), "the menu leads there"
+
+
+def test_looks_at_one_case_in_a_stretch_are_one_line_with_the_case_as_reason(
+    ada: Client, tamsin: Membership, membership: Membership, principal: Principal
+) -> None:
+    session, staff = talk(principal), signed_in(tamsin)
+    turn = at("turn", membership.pk, session.pk, "1")
+    staff.post(at("case_open", membership.pk, session.pk, "1"))
+    for _ in range(3):
+        staff.get(turn)
+    (look,) = ada.get(reverse("account:home")).context["looks"]
+    assert (look.times, look.reason) == (3, "Case about this answer, opened by staff")
+    assert "3 times" in words(ada.get(reverse("account:home")))
+    assert len(looked(ada)) == 3, "the API lists each"
+
+
+def test_a_look_after_a_pause_is_a_line_of_its_own() -> None:
+    now, staff = timezone.now(), uuid4()
+    minutes = (0, 1, 20, 90)
+    looks = [Look(uuid4(), now - timedelta(minutes=m), "support", "", "opened it", "", actor_id=staff) for m in minutes]
+    found = in_stretches([*looks, replace(looks[-1], actor_id=uuid4())])
+    assert [each.times for each in found] == [3, 1, 1]
+    assert (found[0].at, found[0].first_at) == (looks[0].at, looks[2].at)
 
 
 def test_an_export_is_a_look_with_its_reason(ada: Client, membership: Membership) -> None:
