@@ -133,7 +133,7 @@ class _Clauses:
             match = match if match and (match["who"] or is_name(match["named"] or "x")) else None
             last = self._subject(match) if match else last
             found += (replace(each, quote=part.strip()) for each in _clause(clause, match, last))
-            if match is None and P["several_of_mine"].match(clause):
+            if P["of_somebodys"].match(clause) or (match is None and P["about_them"].match(clause)):
                 last = _UNKNOWN  # what follows is about them: "my parents, Ann and Bob, live in Leeds"
             self._other = _mentioned(part) or self._other
         self._other = _mentioned(bare) or self._other

@@ -51,6 +51,7 @@ STORED = {
         "Son is called Tim",
         "Son is called Tom",
     ],
+    "My wife's sister, Ann, is allergic to nuts, I work at Acme": ["employer: Works at Acme"],
     "I no longer have a cat called Miso": ["No longer has a cat called Miso"],
     "My daughter Lily's height is 120 cm": ["lily_height: Lily's height is 120 cm", "Daughter is Lily"],
     "My parents are called Luc and Greet": ["Parent is called Luc", "Parent is called Greet"],
@@ -113,6 +114,7 @@ SILENT = [
     "I don't live in Rome.",
     "I never lived in Rome",
     "I'm not allergic to nuts",
+    "The cat, Miso, is allergic to fish",
     "I don't have a daughter named Lily and a son called Max",
     # others, quoted or reported
     'She said: "I moved to Paris."', "Anna told me I live in a bubble.", "I moved to Paris, said Anna.",
