@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 
 from memories.errors import existing
 from memories.models import CaseNote, CaseState, Feedback, ReviewItem, SupportCase
+from memories.selectors.policies import wants_reason
 from tenants.models import Membership, User
 from tenants.principal import READS_MEMORY, Principal, Right
 from tenants.selectors import active_memberships
@@ -55,15 +56,26 @@ def queue(tenants: Collection[UUID], *, state: str = "", assignee: UUID | None =
     rows = rows.filter(state=state) if state else rows.exclude(state=CaseState.CLOSED)
     if assignee is not None:
         rows = rows.filter(assignee=assignee)
-    return rows.select_related("tenant", "assignee").order_by("-created_at", "id")
+    return rows.select_related("tenant__memory_policy", "assignee").order_by("-created_at", "id")
 
 
-def with_members(cases: Iterable[SupportCase]) -> list[tuple[SupportCase, Membership]]:
-    """Each case with the membership of its member; cases of erased members are left out. One query."""
+def with_members(cases: Iterable[SupportCase]) -> list[tuple[SupportCase, Membership, str]]:
+    """Each case with the membership of its member and what they wrote to support. Two queries.
+
+    Cases of erased members are left out, and what was written if staff of the tenant state a reason to look first.
+    """
     rows = list(cases)
+    feedback = Feedback.objects.unscoped("staff look at their tenants").filter(
+        session__in={each.session_id for each in rows}
+    )
+    written = {(each.session_id, each.turn): each.note for each in feedback}
     found = Membership.objects.select_related("user").filter(user__in={each.user_id for each in rows})
     members = {(each.tenant_id, each.user_id): each for each in found}
-    return [(each, members[place]) for each in rows if (place := (each.tenant_id, each.user_id)) in members]
+    return [
+        (each, members[place], "" if wants_reason(each.tenant) else written.get((each.session_id, each.turn), ""))
+        for each in rows
+        if (place := (each.tenant_id, each.user_id)) in members
+    ]
 
 
 def assignable(tenant_id: UUID) -> list[User]:

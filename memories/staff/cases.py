@@ -1,6 +1,7 @@
 """The queue of cases, and the part of a turn's page about its case.
 
-The queue shows names, states and ticket numbers, never words of a conversation, so that it is no look at a memory.
+The queue shows names, states, ticket numbers and what members wrote to support, never words of a conversation, so that
+it is no look at a memory.
 """
 
 from __future__ import annotations

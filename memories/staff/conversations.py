@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import reverse
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
@@ -38,6 +39,7 @@ from memories.selectors.staff.verdicts import AnswerSources, sources_of
 from memories.staff.base import MemberView
 from memories.staff.candidates import STAGE_TITLES, FunnelStep, funnel_of, table_of_trace
 from memories.staff.cases import CasePart
+from memories.staff.navigation import sidebar
 from memories.staff.why_not import found_by, why_not_in_turn
 from memories.types import ALL_KINDS, CURRENT, SensitiveKind
 from memoryhub.languages import gettext_lazy, number
@@ -199,6 +201,7 @@ class TurnPage(MemberView):
             calls=list(_calls(record)),
             changed=_changed(view.mentions, {}),
             all_kinds=[kind.value for kind in ALL_KINDS],
+            **({"sidebar_navigation": sidebar(self.request, at=reverse("staff:cases"))} if part.case else {}),
         )
 
     @property

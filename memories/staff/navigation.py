@@ -56,8 +56,11 @@ _GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
 )
 
 
-def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
-    """The groups of links beside every page of the admin, without empty ones; `active` is the page's own."""
+def sidebar(request: HttpRequest, *, at: str = "") -> list[dict[str, Any]]:
+    """The groups of links beside every page of the admin, without empty ones; `active` is the page's own.
+
+    `at`: the address of the list that the page belongs to, if its own address does not say so.
+    """
     open_to = {
         f"{model._meta.app_label}.{model._meta.model_name}"
         for model, page in admin.site._registry.items()
@@ -78,7 +81,7 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
         if links:
             groups.append({"title": title, "items": links})
     offered = [link for group in groups for link in group["items"]]
-    here = [link for link in offered if request.path.startswith(link["link"])]
+    here = [link for link in offered if (at or request.path).startswith(link["link"])]
     for link in offered:
         link["active"] = link is max(here, key=lambda each: len(each["link"]), default=None)
     groups[0]["items"][0]["active"] = request.path == reverse("admin:index")

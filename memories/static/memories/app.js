@@ -62,10 +62,31 @@ function escape(event) {
   if (disclosure) {
     disclosure.open = false;
     disclosure.querySelector("summary").focus();
-  } else if (typing(event.target)) {
+  } else if (typing(event.target) && !event.target.closest(":popover-open")) { // a popover gives the focus back itself
     event.target.blur();
   }
 }
+
+for (const close of document.querySelectorAll("[data-close-notice]")) close.hidden = false;
+
+document.addEventListener("click", (event) => event.target.closest("[data-close-notice]")?.closest(".notice").remove());
+
+// Enter sends what is one sentence.
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+  if (!event.target.matches("textarea[data-enter-sends]")) return;
+  event.preventDefault();
+  event.target.form.requestSubmit();
+});
+
+// Cancel of a form that opens in place.
+document.addEventListener("click", (event) => {
+  const cancel = event.target.closest("[data-close-edit]");
+  if (!cancel) return;
+  cancel.form.reset();
+  cancel.closest("details").open = false;
+  cancel.closest("details").querySelector("summary").focus();
+});
 
 // On a phone the tabs scroll: the chosen one is in sight.
 document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
@@ -108,6 +129,7 @@ async function redraw(card, address, options) {
   if (response?.redirected) return location.reload(); // the session has ended
   const fresh = answer?.html ? document.createRange().createContextualFragment(answer.html).firstElementChild : card;
   const message = answer?.html ? answer.message : options && gettext("That did not work, and nothing was forgotten. Try again.");
+  const held = card.contains(document.activeElement);
   card.querySelector("[role=alert]")?.remove();
   if (message) {
     const words = document.createElement("p");
@@ -115,8 +137,13 @@ async function redraw(card, address, options) {
     words.textContent = message;
     fresh.prepend(words);
   }
-  if (card.matches(".notice") && fresh !== card) card.replaceChildren(...fresh.querySelector("p").children);
+  const shown = card.matches(".notice") ? card : fresh;
+  if (shown !== fresh) card.replaceChildren(...fresh.querySelector("p").children);
   else if (fresh !== card) card.replaceWith(fresh);
+  if (held) {
+    shown.tabIndex = -1;
+    (shown.querySelector("[data-forget] button") ?? shown).focus();
+  }
   document.dispatchEvent(new CustomEvent("forgetting", { detail: { over: !options } }));
 }
 
@@ -125,9 +152,8 @@ document.addEventListener("submit", (event) => {
   if (!form) return;
   event.preventDefault();
   const card = form.closest("[data-forget-card]");
-  const place = card.parentElement;
   const options = { method: "POST", body: new URLSearchParams(new FormData(form)) };
-  redraw(card, form.action, options).then(() => place.querySelector("[data-forget] button")?.focus());
+  redraw(card, form.action, options);
 });
 
 setInterval(() => {

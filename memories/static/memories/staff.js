@@ -11,12 +11,28 @@ const reach = () => {
 reach();
 window.addEventListener("resize", reach);
 
-document.addEventListener("keydown", (event) => {
-  if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-  if (!event.target.matches("textarea[data-enter-sends]")) return;
-  event.preventDefault();
-  event.target.form.requestSubmit();
-});
+// What is typed in a form of a case outlasts the sending of another form, and a link: this tab keeps it.
+const drafts = document.querySelector("[data-drafts]");
+if (drafts) {
+  const key = drafts.dataset.drafts;
+  const stored = new Map([...drafts.querySelectorAll("[data-draft]")].map((form) => [form, new FormData(form)]));
+  const typed = (form) => [...new FormData(form)].filter(([name, value]) => name !== "csrfmiddlewaretoken" && ("refused" in form.dataset || value !== stored.get(form).get(name)));
+  for (const [draft, values] of JSON.parse(sessionStorage.getItem(key) ?? "[]")) {
+    const form = drafts.querySelector(`[data-draft="${draft}"]`);
+    for (const [name, value] of values) if (form?.elements[name]) form.elements[name].value = value;
+    form?.closest("details")?.setAttribute("open", "");
+  }
+  let sent = null;
+  document.addEventListener("submit", (event) => (sent = event.target));
+  window.addEventListener("pagehide", () => {
+    const kept = [...stored.keys()].filter((form) => form !== sent && typed(form).length);
+    if (kept.length) sessionStorage.setItem(key, JSON.stringify(kept.map((form) => [form.dataset.draft, typed(form)])));
+  });
+  window.addEventListener("pageshow", () => {
+    sent = null;
+    sessionStorage.removeItem(key);
+  });
+}
 
 // A text starts from the chosen one until somebody changes its words.
 for (const choice of document.querySelectorAll("[data-starts]")) {

@@ -45,6 +45,27 @@ def test_the_queue_lists_cases_by_state_and_assignee(support: Client, case: Supp
     assert "Ada, turn 1" in queue(support, state="closed", mine="1") and "No cases" in queue(support)
 
 
+def test_the_queue_quotes_what_the_member_wrote_to_support_unless_a_reason_is_wanted(
+    support: Client, case: SupportCase
+) -> None:
+    assert "“I moved.”" in queue(support)
+    MemoryPolicy.objects.create(tenant=case.tenant, reason_to_look=True)
+    assert "I moved." not in queue(support) and "Ada, turn 1" in queue(support)
+
+
+def test_a_turn_with_a_case_leads_back_to_the_cases(support: Client, membership: Membership, case: SupportCase) -> None:
+    page = support.get(page_of("turn", membership, case.session_id, 1))
+    links = [link for group in page.context["sidebar_navigation"] for link in group["items"] if link["active"]]
+    assert [link["link"] for link in links] == [reverse("staff:cases")]
+    assert page.content.decode().count(f'href="{reverse("staff:cases")}"') == 2
+
+
+def test_why_not_repeats_the_question(support: Client, membership: Membership, case: SupportCase) -> None:
+    fact = remember_fact_of(membership)
+    told = words(support.get(page_of("turn", membership, case.session_id, 1), {"why": str(fact.pk)}))
+    assert "Asked: “Where do I live?”" in told
+
+
 @pytest.mark.parametrize("role", ["auditor", "member"])
 def test_others_than_support_and_administrators_see_no_queue(case: SupportCase, role: str) -> None:
     browser = Client()
