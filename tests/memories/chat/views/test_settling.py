@@ -208,3 +208,14 @@ def test_proposals_that_need_no_decision_are_not_listed(ada: Client, principal: 
     to_forget(principal, "Plays the oboe")
     page = ada.get(LIST).content.decode()
     assert "Plays the" not in page and 'To settle <span class="count">0</span>' in page
+
+
+def test_a_correction_is_accepted_or_declined_in_the_list(ada: Client, principal: Principal, item: ReviewItem) -> None:
+    owner = {"tenant_id": principal.tenant_id, "user_id": principal.user_id}
+    fact = say(principal, "Lives in Leeds")
+    correction = ReviewItem.objects.create(kind="correction", first=fact, proposed="Lives in Leith", **owner)
+    page = ada.get(LIST).content.decode()
+    assert "You live in Leeds" in page and "You live in Leith" in page and 'value="accept"' in page
+    told = answer(ada, correction, decision="accept", next=LIST)
+    assert told.redirect_chain[-1][0] == LIST and "You can undo it here." in told.content.decode()  # type: ignore[attr-defined]  # of the test client
+    assert "Lives in Leith" in current(principal) and "Lives in Leeds" not in current(principal)
