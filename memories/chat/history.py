@@ -20,8 +20,9 @@ from memories.presenting.memory import MemoryView
 from memories.presenting.reasons import reason_words
 from memories.selectors.history.stories import event_reason
 from memories.selectors.memories import chain_of, history_of, is_shared
+from memories.services.portability.memories_import import REASON as IMPORT_REASON
 from memories.services.sessions.replacing import TAKEN_BACK
-from memories.types import CURRENT, Contradiction, Kind, Status
+from memories.types import CURRENT, Contradiction, Kind, Source, Status
 from tenants.principal import ActorKind, Principal
 
 _WHO: Mapping[str, StrOrPromise] = {
@@ -116,6 +117,18 @@ def states_of(principal: Principal, kind: Kind, memory_id: UUID) -> tuple[State,
         )
         for row in reversed(rows)
     )
+
+
+def origin_of(principal: Principal, fact: Fact) -> str:
+    """Where a fact without a source message comes from, in a sentence."""
+    added = next((each for each in history_of(principal, [fact.pk]) if each.action.endswith(".created")), None)
+    if fact.source == Source.IMPORTED or (added and event_reason(added) == IMPORT_REASON):
+        return _("No source message: this was imported.")
+    if added and added.actor_kind == ActorKind.MEMBER:
+        return _("No source message: you wrote this here.")
+    if added and added.actor_kind == ActorKind.AGENT:
+        return _("No source message: it was deleted.")
+    return _("No source message.")
 
 
 def event_sentence(action: str, actor_kind: str, reason: str = "") -> str:

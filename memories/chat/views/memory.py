@@ -15,7 +15,7 @@ from django.views.decorators.cache import never_cache
 
 from memories.chat.forgetting import counts_in_words
 from memories.chat.forms import ActionForm
-from memories.chat.history import states_of
+from memories.chat.history import origin_of, states_of
 from memories.chat.presenting import (
     address,
     cards_of,
@@ -26,12 +26,14 @@ from memories.chat.presenting import (
 from memories.chat.undo_offer import offer_undo, taken_offer
 from memories.errors import Blocked, Conflict, InvalidInput
 from memories.hygiene.sensitivity import findings
+from memories.models import Fact
 from memories.presenting.lines import SECTIONS
 from memories.presenting.memory import details_of
 from memories.selectors.history.stories import questions_of, supported_facts
 from memories.selectors.memories import get_memory, has_original, is_shared, messages_using
 from memories.selectors.reviews import review_about
 from memories.services.erasure.proposals import forget_now, plan_forget
+from memories.services.facts.by_hand import stored_form
 from memories.services.facts.remember import pin_fact
 from memories.services.facts.supersede import correct as correct_memory
 from memories.services.facts.supersede import retire as retire_memory
@@ -87,6 +89,8 @@ def correct(request: HttpRequest, principal: Principal, kind: Kind, memory_id: U
 
 def _corrected(principal: Principal, kind: Kind, memory_id: UUID, text: str, *, changed: bool) -> WriteOutcome:
     """A fact that `changed` was true until now; what was wrong never was."""
+    if kind is Kind.SEMANTIC:
+        text = stored_form(principal, text)
     if changed and kind is Kind.SEMANTIC:
         return supersede(principal, old_ids=[memory_id], text=text)
     return correct_memory(principal, kind=kind, memory_id=memory_id, text=text)
@@ -153,6 +157,7 @@ def _page(
     context: dict[str, Any] = {
         "section": SECTIONS[kind],
         "card": card,
+        "origin": origin_of(principal, row) if isinstance(row, Fact) and not card.quotes else "",
         "states": states_of(principal, kind, memory_id),
         "review": review_about(principal, memory_id),
         "learned": learned,

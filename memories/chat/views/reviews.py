@@ -29,6 +29,7 @@ from memories.models import ReviewDecision, ReviewItem, ReviewKind
 from memories.presenting.lines import SECTIONS
 from memories.presenting.memory import details_of, marked_differences, reviewed_rows
 from memories.selectors.reviews import UNANSWERED, answered_reviews, get_review, open_reviews, still_open
+from memories.services.facts.by_hand import stored_form
 from memories.services.reviews.decisions import ReviewChoice, decide, undo_decision
 from memories.services.screening import Screen
 from memoryhub.redirects import next_address
@@ -141,7 +142,7 @@ def settle(request: HttpRequest, principal: Principal, review_id: UUID) -> HttpR
     onward = next_address(request, "")
     form = DecisionForm(request.POST)
     try:
-        answer = _answer(form)
+        answer = _answer(principal, form)
         decide(principal, item_id=item.pk, answer=answer)
     except InvalidInput as error:
         return _page(request, principal, review_id, text=form.cleaned_data["text"], error=refusal(error, _("The text")))
@@ -199,7 +200,8 @@ def _page(
     return render(request, "remember/review.html", context, status=400 if error else 200)
 
 
-def _answer(form: DecisionForm) -> ReviewChoice:
+def _answer(principal: Principal, form: DecisionForm) -> ReviewChoice:
     posted = form.values()
     decision = ReviewDecision(posted["decision"])
-    return ReviewChoice(decision, keep=posted["keep"], never_true=posted["never_true"], text=posted["text"].strip())
+    text = stored_form(principal, posted["text"].strip())
+    return ReviewChoice(decision, keep=posted["keep"], never_true=posted["never_true"], text=text)

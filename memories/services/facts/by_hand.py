@@ -30,6 +30,12 @@ def remember_by_hand(principal: Principal, *, text: str) -> tuple[WriteOutcome, 
         )
 
 
+def stored_form(principal: Principal, text: str) -> str:
+    """A fact written in the first person as it is stored; any other text as it is."""
+    read = _read(principal, text)
+    return read[0].text if len(read) == 1 else text
+
+
 def _read(principal: Principal, text: str) -> list[ProposedFact]:
     """The facts that the rule set reads in a text; none if a distinctive word of it is in none of them."""
     if (known := rules()) is None:

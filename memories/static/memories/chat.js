@@ -32,6 +32,7 @@ composer.addEventListener("submit", (event) => {
   const turn = drawTurn(message.value);
   const draft = message.value;
   message.value = "";
+  one("[data-toasts]").replaceChildren();
   stream(composer.action, body, turn, (reason) => {
     turn.remove();
     if (!message.value) message.value = draft;
@@ -164,6 +165,7 @@ function showUndone(answer) {
 
 // One toast at a time; it leaves by itself unless somebody is at it.
 const TOAST_SECONDS = 12;
+const hovers = matchMedia("(hover: hover)").matches; // a tap leaves a hover behind
 let leaving = 0;
 
 function toast(words) {
@@ -177,10 +179,11 @@ function toast(words) {
 }
 
 function showToast(box) {
-  const place = one("[data-toasts]");
-  place.replaceChildren(box);
+  const follow = atEnd();
+  one("[data-toasts]").replaceChildren(box);
+  if (follow) toEnd();
   one("[data-toast-status]").textContent = one("p", box).textContent;
-  const leave = () => (box.matches(":hover, :focus-within") ? wait() : box.remove());
+  const leave = () => (box.matches(hovers ? ":hover, :focus-within" : ":focus-within") ? wait() : box.remove());
   const wait = () => { leaving = setTimeout(leave, TOAST_SECONDS * 1000); };
   clearTimeout(leaving);
   wait();
@@ -188,12 +191,6 @@ function showToast(box) {
 
 document.addEventListener("click", (event) => {
   if (event.target.closest("[data-close-toast]")) event.target.closest("[data-toast-box]").remove();
-  const cancel = event.target.closest("[data-close-edit]");
-  if (cancel) {
-    cancel.form.reset();
-    cancel.closest("details").open = false;
-    one("summary", cancel.closest("details")).focus();
-  }
   const copy = event.target.closest("[data-copy]");
   if (copy) copyAnswer(copy);
 });

@@ -24,11 +24,12 @@ from memories.services.choices import choose
 from memories.services.erasure.proposals import UNDO_FOR, finish_due, forget_everything, undo
 from memories.services.erasure.requests import place_hold
 from memories.services.facts.remember import remember_fact
-from memories.services.facts.supersede import supersede
+from memories.services.facts.supersede import correct
 from memories.services.items import put
 from memories.services.playbooks import remember_playbook
 from memories.services.sessions.turns import begin_turn
 from memoryhub.env.limits import DEFAULT_LIMITS
+from memories.types import Kind
 from tenants.models import AuditEvent, Membership
 from tenants.principal import SYSTEM, Principal
 from tenants.principals import reading_principal
@@ -180,7 +181,7 @@ def test_the_export_to_read_holds_all_that_is_the_member_s_and_no_markup_of_thei
 ) -> None:
     with_everything(principal)
     old = remember_fact(principal, text="Likes <b>tea</b>", category="food_and_drink").memory_id
-    supersede(principal, old_ids=[old], text="Likes <i>coffee</i>")
+    correct(principal, kind=Kind.SEMANTIC, memory_id=old, text="Likes <i>coffee</i>")
     remember_fact(other_member, text="Lives in Hull")
     answer = ada.post("/account/export/")
     document = answer.content.decode()
@@ -188,6 +189,7 @@ def test_the_export_to_read_holds_all_that_is_the_member_s_and_no_markup_of_thei
     told = ("You live in Leeds", "You like &lt;i&gt;coffee", "You like &lt;b&gt;tea")
     for words in (*told, "Brew tea", "Boil water", "I live in Leeds.", "Food and drink"):
         assert words in document
+    assert f"{timezone.localdate()} – {timezone.localdate()}" in document
     assert "<b>tea" not in document and "Hull" not in document and "<script" not in document
     assert AuditEvent.objects.filter(action="memory.exported").count() == 1
 

@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from memories.models import Fact, Playbook
 from memories.services.facts.remember import remember_fact
-from memories.types import Kind, Scope, Status
+from memories.types import Kind, Scope, Source, Status
 from tenants.principal import Principal
 from tests.memories.chat.lives import Life
 
@@ -32,7 +32,7 @@ def test_a_field_with_the_stored_words_of_a_fact_that_speaks_to_its_owner_says_s
     for address in (_address("memory", Kind.SEMANTIC, life.edinburgh), f"/chat/{life.session}/", "/remember/facts/"):
         page = ada.get(address).content.decode()
         assert "You live in Edinburgh</" in page and ">Lives in Edinburgh</textarea>" in page
-        assert "It is stored without “you”." in page
+        assert "Write as shown, or with “I”." in page
 
 
 def test_a_correction_replaces_the_wording(ada: Client, life: Life) -> None:
@@ -41,6 +41,26 @@ def test_a_correction_replaces_the_wording(ada: Client, life: Life) -> None:
     assert (old.status, old.retracted) == (Status.SUPERSEDED, True)
     assert "The old wording stays in the history" in response.content.decode()
     assert "Lives in Leith" in response.content.decode()
+
+
+def test_a_fact_without_a_source_message_says_why(ada: Client, principal: Principal, life: Life) -> None:
+    for words, source, told in (
+        ("Plays the cello", "user_stated", "you wrote this"),
+        ("Sings", "imported", "this was imported"),
+    ):
+        fact = remember_fact(principal, text=words, source=Source(source)).memory_id
+        assert f"No source message: {told}" in ada.get(_address("memory", Kind.SEMANTIC, fact)).content.decode()
+    assert "No source message" not in ada.get(_address("memory", Kind.SEMANTIC, life.edinburgh)).content.decode()
+
+
+@pytest.mark.parametrize("more", [{}, {"changed": "1"}])
+def test_a_correction_in_the_first_person_is_stored_as_the_chat_stores_it(
+    ada: Client, life: Life, more: dict[str, str]
+) -> None:
+    typed = {"text": "I live in Copenhagen", **more}
+    page = ada.post(_address("correct", Kind.SEMANTIC, life.edinburgh), typed, follow=True).content.decode()
+    assert Fact.objects.current().filter(text="Lives in Copenhagen").exists()
+    assert "You live in Copenhagen</h1>" in page
 
 
 def test_a_how_to_is_corrected_step_by_step(ada: Client, life: Life) -> None:
