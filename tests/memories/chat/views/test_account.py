@@ -28,8 +28,8 @@ from memories.services.facts.supersede import correct
 from memories.services.items import put
 from memories.services.playbooks import remember_playbook
 from memories.services.sessions.turns import begin_turn
-from memoryhub.env.limits import DEFAULT_LIMITS
 from memories.types import Kind
+from memoryhub.env.limits import DEFAULT_LIMITS
 from tenants.models import AuditEvent, Membership
 from tenants.principal import SYSTEM, Principal
 from tenants.principals import reading_principal
