@@ -152,6 +152,12 @@ def _confirmed(asked: SlotQuestion, facts: Sequence[Fact], known: Knowledge) -> 
     return ""
 
 
+def avoided(question: str, known: Knowledge) -> list[Fact]:
+    """Return the owner's allergies to something that a question names."""
+    allergies = [fact for fact in known.answering(SlotQuestion("allergies")) if P["avoided"].match(fact.text)]
+    return [fact for fact in allergies if content_words(value_of(fact.text)) & content_words(question)]
+
+
 def _denies(text: str, value: str) -> bool:
     """True if a fact says no as a whole, or of `value`: "Likes coffee but not tea" of tea."""
     but_not = rf"\b(?:but|and|,) (?:not|never) (?!only\b)[^,;.]*?\b{re.escape(value)}\b"

@@ -98,6 +98,9 @@ _STANDS_FOR = {
     "WRONG": rf"(?P<wrong>{_VALUE})",
     "RIGHT": rf"(?P<right>(?!not\b){_VALUE})",
     "RATHER": rf"(?P<right>(?!not\b){_VALUE}),?\s+(?:and\s+)?not\s+(?:(?:to|from|in|at)\s+)?(?P<wrong>{_VALUE})",
+    # "I'm not from Leeds, it's just …" gives a reason rather than a value.
+    "ANOTHER": rf"(?P<right>(?!(?:all|because|fine|just|not|only|over|so|too|very)\b){_VALUE})",
+    "BEING": r"(?:allergic\s+to|from|based\s+in|living\s+in|working\s+at|married\s+to|called)",
     "WHAT": r"(?P<what>\w.*?)",
     "NAME": rf"(?P<what>{CAPITAL}.*)",
     "PERSON": rf"(?P<what>{CAPITAL}[\w-]+)",
@@ -119,12 +122,13 @@ def _rules(listed: str) -> tuple[Rule, ...]:
 _RULES = _rules(
     r"""
     correction: (?:IT'S not|MY ABOUT (?:is not|isn't|are not)(?: called)?) WRONG(?:,|;| but) (?:but )?(?:IT'S )?RIGHT
+    correction: I'M not (?:actually |really )?BEING WRONG(?:,|;| but) (?:but )?(?:IT'S|to|from|in|at) ANOTHER
     correction: (?:IT'S|i meant|i mean|make that|should be) RATHER
     correction: i said WRONG,? but (?:i )?(?:meant|it's) RIGHT
     correction: (?:my|our) ABOUT (?:is called|is named|is|are) RATHER
     correction: WHOSE (?:is called|is|works at|lives in) RATHER
     correction: I (?:live|work|play|drive|ride|speak|have|own|study|eat|drink|take|was born|come) RATHER
-    correction: I'M (?:(?:allergic to|from|based in|living in|working at|married to|called) )?RATHER
+    correction: I'M (?:BEING )?RATHER
     shift: (?:MY )?ABOUT(?:'s| is| are)(?: now)?(?: on| at)? TIME(?: now| from now on| these days| instead)+\b.*
     shift: (?:MY )?ABOUT (?:has |have )?moved to TIME\b.*
     home!: NEVER (?:lived|living) (?:in |at |on )?WHAT

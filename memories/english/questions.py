@@ -263,7 +263,8 @@ def _is_a(noun: str, text: str) -> bool:
     """True if a fact fits the noun of a question, by naming it or something of its kind."""
     if not noun or noun in WORDS["any_noun"]:
         return True
-    kind = {"instrument": P["instruments"], "colour": P["coloured"], "colours": P["coloured"]}.get(noun)
+    kinds = {"instrument": P["instruments"], "colour": P["coloured"], "colours": P["coloured"], "sport": P["sports"]}
+    kind = kinds.get(noun)
     kind = P["medicine"] if noun in WORDS["medicines"] else kind
     return bool(kind.search(text) if kind else re.search(rf"\b{re.escape(noun)}", text, re.IGNORECASE))
 

@@ -364,6 +364,8 @@ class Responder:
             return reply("unclear")
         if asked and (answer := answers.answered(asked, known)):
             return answer
+        if P["may_i"].match(plain) and (avoided := answers.avoided(plain, known)):
+            return answers.facts_told(avoided, known)
         if asked and (asked.past or asked.slot in ("since", "spouse", "children", "siblings", "pets")):
             return UNKNOWN
         # The height of an unknown name may be general knowledge: "How high is Everest?"

@@ -19,6 +19,8 @@ READ: dict[str, Change] = {
     "Sorry, typo: it's 14B, not 14.": Correction("14", "14B"),
     "Correction: b@example.org, not a@example.org.": Correction("a@example.org", "b@example.org"),
     "I said Leeds but meant York": Correction("Leeds", "York"),
+    "I am not allergic to penicillin, it's ibuprofen.": Correction("penicillin", "ibuprofen"),
+    "I'm not allergic to nuts, it's just a rash": End("allergic to nuts", "health"),
     "I'm allergic to cashews, not peanuts": Correction("peanuts", "cashews"),
     "Climbing is on Thursdays now": Shift("Climbing", "Thursdays"),
     "Our standup moved to 10 am": Shift("standup", "10 am"),
