@@ -145,8 +145,9 @@ def _case_id(event: AuditEvent) -> str:
 
 def _cases(principal: Principal, events: Iterable[AuditEvent]) -> dict[str, SupportCase]:
     """The owner's cases that were open on the pages that staff read, by id."""
-    wanted = {pk for event in events if (pk := _case_id(event))}
-    return {str(case.pk): case for case in SupportCase.objects.of(principal).filter(pk__in=wanted)} if wanted else {}
+    sessions = {event.target_id for event in events if event.target_id and _case_id(event)}
+    cases = SupportCase.objects.of(principal).filter(session__in=sessions) if sessions else ()
+    return {str(case.pk): case for case in cases}
 
 
 def _about_case(case: SupportCase) -> str:
