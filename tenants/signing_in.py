@@ -30,6 +30,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import user_logged_out
 from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.password_validation import password_validators_help_texts
 from django.db.models.signals import post_delete, post_save
 from django.dispatch import receiver
 from django.http import HttpRequest, HttpResponse
@@ -39,6 +40,7 @@ from django.urls import reverse
 from django.utils import translation
 from django.utils.crypto import salted_hmac
 from django.utils.decorators import method_decorator
+from django.utils.functional import lazy
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import gettext_noop
 from django.views.generic import FormView
@@ -273,7 +275,10 @@ class NewAccountForm(forms.Form):
         label=_("Your name"), max_length=100, required=False, widget=forms.TextInput(attrs={"autocomplete": "name"})
     )
     password = forms.CharField(
-        label=_("Password"), strip=False, widget=forms.PasswordInput(attrs={"autocomplete": "new-password"})
+        label=_("Password"),
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+        help_text=lazy(lambda: " ".join(password_validators_help_texts()), str)(),
     )
     again = forms.CharField(
         label=_("Password again"), strip=False, widget=forms.PasswordInput(attrs={"autocomplete": "new-password"})

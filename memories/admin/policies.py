@@ -83,6 +83,10 @@ _CHOSEN = {"recall_mode", "second_person"}
 _STAFF_RULES = ("second_person", "erasure_delay_hours", "exports_daily", "reason_to_look", "looks_name_staff")
 _LINES_SHOWN = 4
 _LEARNING = ("instructions", "categories", "never_words", "never_topics", "apps")
+_OPENING = gettext_lazy(
+    "How memory works for everybody in the organisation. Every field has a default that works: change only what you "
+    "need."
+)
 _LOOSENED = gettext_lazy(
     "What an administrator loosens here counts a day later: no second person less, no shorter delay, no more exports "
     "until then."
@@ -127,7 +131,7 @@ for _kind in DECIDABLE:
         label=_question_of(_kind),
         required=False,
         widget=forms.Select,
-        choices=[("", gettext_lazy("the default")), *((each.value, words) for each, words in _CHOICES.items())],
+        choices=[("", gettext_lazy("Default")), *((each.value, words) for each, words in _CHOICES.items())],
         help_text=format_lazy(gettext_lazy("Default: {handling}."), handling=_CHOICES[USUAL_HANDLING[_kind]]),
     )
 
@@ -314,21 +318,17 @@ class MemoryPolicyAdmin(DecidingAdmin[MemoryPolicy]):
     empty_words = gettext_lazy("No policy yet: every tenant uses the defaults.")
     form = MemoryPolicyForm
     fieldsets = [
-        (
-            None,
-            {
-                "fields": [
-                    "tenant",
-                    *(name for name in _COLUMNS if name not in ("keep_originals", *_STAFF_RULES, *_LEARNING)),
-                ]
-            },
-        ),
-        (gettext_lazy("What is learned"), {"fields": _LEARNING}),
+        (None, {"fields": ["tenant"], "description": _OPENING}),
         (gettext_lazy("Erasures, exports and looks"), {"fields": _STAFF_RULES, "description": _LOOSENED}),
+        (gettext_lazy("What is learned"), {"fields": _LEARNING}),
         (gettext_lazy("Limits of use"), {"fields": [*map(limit_field, DEFAULT_LIMITS)], "description": _LIMITS}),
         (
             gettext_lazy("Sensitive values"),
             {"fields": [*map(_field_of, DECIDABLE), "keep_originals"], "description": _SENSITIVE},
+        ),
+        (
+            gettext_lazy("Sessions, recall and programs"),
+            {"fields": [name for name in _COLUMNS if name not in ("keep_originals", *_STAFF_RULES, *_LEARNING)]},
         ),
     ]
     confirmed = True

@@ -203,14 +203,15 @@ class ApiTokenForm(forms.ModelForm[ApiToken]):
         help_texts = {
             "tenant": gettext_lazy("For a backend key."),
             "membership": gettext_lazy(
-                "A token acts for this member, and reaches nobody else's memory. Empty: a backend key, which "
-                "acts for any ordinary member of the tenant."
+                "A token acts for this member, and reaches nobody else's memory. Listed are you and the people with an "
+                "external id; everybody else makes their own under Account. Empty: a backend key, which acts for any "
+                "ordinary member."
             ),
             "name": gettext_lazy("What the token is for, such as the program that uses it."),
             "expires_at": format_lazy(
                 gettext_lazy(
-                    "Empty: in {days} days, and a backend key as the policy says, or never. "
-                    "A token that nobody uses for 90 days ends before."
+                    "Empty: a member's token ends in {days} days; a backend key ends when the memory policy says, else "
+                    "never. Both end earlier if nobody uses them for 90 days."
                 ),
                 days=TOKEN_DAYS,
             ),

@@ -213,8 +213,8 @@ class IdentityProviderAdmin(TenantScopedAdmin[IdentityProvider]):
     def email_domains(self, row: IdentityProvider) -> str:
         """The domains, for those who may not set them."""
         return ", ".join(row.domains) or _(
-            "None. Until platform staff add yours, people reach this provider by the organisation's short name instead of "
-            "their address, and only those who are members already come in."
+            "None. Until platform staff add yours, people reach this provider by the organisation's short name instead "
+            "of their address, and only those who are members already come in."
         )
 
     def save_model(self, request: HttpRequest, obj: IdentityProvider, form: Any, change: bool) -> None:  # noqa: ARG002, FBT001

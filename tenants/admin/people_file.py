@@ -84,8 +84,8 @@ def _may_invite(tenant: Tenant) -> bool:
 def _done(request: HttpRequest, tenant: Tenant, report: PeopleReport, *, invite: bool) -> HttpResponse:
     by_mail = bool(settings.EMAIL_HOST)
     made = []
+    members = [row.membership for row in report.rows if row.membership]
     if invite:
-        members = [row.membership for row in report.rows if row.membership]
         origin = request.build_absolute_uri("/").rstrip("/") if by_mail else ""
         made = invite_members(tenant, members, by=signed_in(request), actor=acting(request), mail_origin=origin)
     said = _("Added: %(added)d. Changed: %(changed)d. As before: %(unchanged)d.") % {

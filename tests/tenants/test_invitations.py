@@ -117,6 +117,10 @@ def test_a_bad_answer_makes_nothing(client: Client, invitation: Invitation, give
     assert User.objects.count() == before and Invitation.objects.exists()
 
 
+def test_the_rules_of_a_password_are_told_beforehand(client: Client, invitation: Invitation) -> None:
+    assert "at least 10 characters" in client.get(invitations.invitation_path(invitation)).content.decode()
+
+
 def test_who_has_an_account_joins_with_it(invitation: Invitation) -> None:
     member = make_membership()
     browser = browser_of(member)

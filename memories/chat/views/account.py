@@ -18,7 +18,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.urls import NoReverseMatch, reverse
-from django.utils import timezone
+from django.utils import timezone, translation
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -45,7 +45,7 @@ from memories.services.portability.memories_export import export_memories
 from memories.types import CURRENT, Kind, Status
 from memoryhub.db.scope import WideRole, acting_as
 from memoryhub.env.limits import Bucket
-from memoryhub.languages import number
+from memoryhub.languages import number, speak
 from memoryhub.reauthentication import ask_password
 from tenants.audit.fields import field_words
 from tenants.errors import InvalidValue
@@ -60,7 +60,7 @@ DELETE_WORD, ACCOUNT_WORD = gettext_lazy("delete everything"), gettext_lazy("del
 _SIGN_IN_PAGES = (
     ("account_change_password", gettext_lazy("Password")),
     ("usersessions_list", gettext_lazy("Devices and sessions")),
-    ("mfa_index", gettext_lazy("Two-factor sign-in")),
+    ("mfa_index", gettext_lazy("Second factor")),
     ("account_email", gettext_lazy("E-mail address")),
 )
 IMPORTING_SECONDS = 20.0
@@ -135,6 +135,7 @@ def profile(request: HttpRequest, _principal: Principal) -> HttpResponse:
     except InvalidValue as error:
         messages.error(request, f"{capfirst(field_words(error.field))}: {error.reason}")
     else:
+        speak(language or translation.get_language_from_request(request), request)
         messages.success(request, _("Saved."))
     return redirect("account:home")
 

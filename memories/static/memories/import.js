@@ -16,6 +16,7 @@ async function send(dry) {
   const answer = response ? await response.json().catch(() => null) : null;
   if (answer?.html) result.innerHTML = answer.html; // rendered and escaped by the server
   else result.textContent = answer?.message ?? answer?.detail ?? form.dataset.failed;
+  result.classList.toggle("field-error", !answer?.html);
   return answer?.html ? answer : null;
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -32,6 +33,13 @@ def browser(tenant: Tenant, client: Client) -> Client:
 
 def page(model: str, what: str = "changelist", *args: object) -> str:
     return reverse(f"admin:memories_{model}_{what}", args=args)
+
+
+def test_a_policy_leads_to_its_sections_and_begins_with_erasures(browser: Client) -> None:
+    shown = browser.get(page("memorypolicy", "add")).content.decode()
+    links = re.findall(r'href="#(part-\d)">([^<]+)<', shown)
+    assert links[0][1] == "Erasures, exports and looks" and len(links) == 5
+    assert all(f'id="{part}"' in shown for part, _name in links)
 
 
 def test_a_policy_is_decided_and_changed(browser: Client, tenant: Tenant) -> None:

@@ -71,6 +71,14 @@ def test_a_refused_zone_is_named_in_the_language_of_the_page(ada: Client) -> Non
     assert "Zeitzone: ist" in ada.get("/account/", headers={"accept-language": "de"}).content.decode()
 
 
+def test_a_language_that_was_chosen_holds_for_the_notice_at_once(ada: Client) -> None:
+    assert "Gespeichert." in ada.post("/account/profile/", {"language": "de"}, follow=True).content.decode()
+
+
+def test_the_page_of_the_password_leads_back_to_the_account(ada: Client) -> None:
+    assert 'href="/account/">Back to the account' in page(ada, reverse("account_change_password"))
+
+
 def test_switches_and_topics_are_stored(ada: Client, principal: Principal) -> None:
     ada.post("/account/memory/", {"recalls": "on"})
     ada.post("/account/topics/", {"topics": ["money"], "words": "Project Swan\n"})
