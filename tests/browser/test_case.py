@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from memories.models import Session
+from memories.models import Fact, ReviewItem, Session
 from memories.services.feedback import give_feedback
 from tests.browser.conftest import SitDown
 from tests.browser.staff_pages import faults_of
@@ -98,3 +98,17 @@ def test_the_first_memory_stands_near_the_top_and_one_page_has_both(
     expect(page.get_by_role("region", name="Conversation")).to_contain_text("When am I to collect the bike?")
     expect(page.get_by_role("region", name="Memory", exact=True)).to_contain_text(MISHEARD)
     assert not faults_of(page, "the live page")
+
+
+def test_a_proposed_correction_stands_in_line_with_the_message_and_can_be_declined(
+    sit_down: SitDown, workshop: Workshop, complaint: Session
+) -> None:
+    fact = Fact.objects.current().get(text=MISHEARD)
+    ReviewItem.objects.create(
+        kind="correction", first=fact, proposed=RIGHT, tenant=workshop.tenant, user_id=workshop.ada.user_id
+    )
+    page = sit_down(workshop.ada)
+    box, composer = (page.locator(each).bounding_box() for each in (".chat-correction-box", ".composer-box"))
+    assert box and composer and (box["x"], box["width"]) == (composer["x"], composer["width"])
+    page.get_by_role("button", name="Keep it as it is").click()
+    expect(page.get_by_text("Kept, and confirmed.")).to_be_visible()
