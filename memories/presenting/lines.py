@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 from django.utils import formats, timezone
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy, ngettext, pgettext_lazy
 from django_stubs_ext import StrOrPromise, StrPromise
 
 from memories.models import CatalogEntry, Fact, Playbook
@@ -236,9 +236,26 @@ def in_utc(moment: datetime) -> str:
     return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
+# The categories of the offline rules (`memories/english/slots.toml`); others are words of a model or a member.
+_CATEGORIES: Mapping[str, StrOrPromise] = {
+    "family": pgettext_lazy("category", "Family"),
+    "food": pgettext_lazy("category", "Food"),
+    "habits": pgettext_lazy("category", "Habits"),
+    "health": pgettext_lazy("category", "Health"),
+    "home": pgettext_lazy("category", "Home"),
+    "personal": pgettext_lazy("category", "Personal"),
+    "pets": pgettext_lazy("category", "Pets"),
+    "possessions": pgettext_lazy("category", "Possessions"),
+    "preferences": pgettext_lazy("category", "Preferences"),
+    "taste": pgettext_lazy("category", "Taste"),
+    "to do": pgettext_lazy("category", "To do"),
+    "work": pgettext_lazy("category", "Work"),
+}
+
+
 def category_title(category: str) -> str:
-    """A category as a heading: `home_life` becomes "Home life"."""
-    return category.replace("_", " ").capitalize()
+    """A category as a heading: `home_life` becomes "Home life"; a built-in one is in the language of the page."""
+    return str(_CATEGORIES.get(category) or category.replace("_", " ").capitalize())
 
 
 def day_title(day: date, today: date) -> str:
