@@ -418,3 +418,8 @@ def test_a_list_asks_no_more_for_more_rows(
         issue_token(make_membership(tenant), name="token")
     with django_assert_max_num_queries(len(few)):
         browser.get(page(model))
+
+
+def test_the_form_of_a_token_marks_the_scopes_as_required(browser: Client) -> None:
+    page = browser.get("/admin/tenants/apitoken/add/").content.decode()
+    assert 'class="form-label required">Scopes<' in page
