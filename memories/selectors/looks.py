@@ -57,7 +57,7 @@ class Look:
     """One look. `name` is empty where the policy hides it; `kind` and `target_id` name the target while it exists.
 
     `what` is a verb phrase, such as `opened a conversation`. `reason` was stated, or names the case that was open.
-    `times` counts the looks that are told as this one, of which `first_at` is the first.
+    `times` counts the looks that are grouped into this one, of which `first_at` is the first.
     """
 
     id: UUID
