@@ -93,12 +93,12 @@ def test_a_view_is_saved_and_opened(page: Page) -> None:
     expect(page.get_by_role("link", name="Ends of facts")).to_have_count(0)
 
 
-def test_the_exact_start_of_a_report_fits_its_field_on_a_phone(sit_down: SitDown, workshop: Workshop) -> None:
+def test_the_start_of_the_next_report_fits_its_field_on_a_phone(sit_down: SitDown, workshop: Workshop) -> None:
     page = sit_down(workshop.auditor, phone=True)
     page.goto("/admin/memories/audit/reports/")
     page.get_by_role("button", name="Make the report").click()
     expect(page.get_by_role("link", name="Download PDF")).to_be_visible()
     page.goto("/admin/memories/audit/reports/")
     since = page.get_by_label("From", exact=True)
-    expect(since).to_have_value(re.compile(r"\.\d{6}Z$"))
+    expect(since).to_have_value(re.compile(r" \d\d:\d\d:\d\d UTC$"))
     assert since.evaluate("field => field.scrollWidth - field.clientWidth") <= 0
