@@ -21,6 +21,7 @@ from proof.attacks.web import (
     API_MEMORIES_AND_SESSIONS,
     API_PROPOSALS,
     API_REVIEWS,
+    UNKNOWN,
 )
 from proof.marks import Exposure
 from proof.requests import ProofRequest, Reply, call
@@ -90,7 +91,7 @@ def by_id(attempt: Attempt) -> None:
 
     def send(request: ProofRequest) -> Response:
         reply = _acting(aim.attacker, request, **{USER: aim.attacker.user_id})
-        return Response(reply.status == _NOT_FOUND, reply.text, f"{reply.status} {reply.text}")
+        return Response(reply.status == _NOT_FOUND or UNKNOWN in reply.text, reply.text, f"{reply.status} {reply.text}")
 
     attempt.compare(aim, attempt.chance.choice((*_BY_ID, *_TOKENS)), send)
 

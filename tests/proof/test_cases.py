@@ -9,7 +9,7 @@ import pytest
 
 from memories.models import SupportCase
 from memories.services import cases as services
-from memories.staff import cases as pages
+from memories.staff import case_actions as pages
 from proof.report import Conclusion
 from proof.run import prove
 from tenants.principal import Principal
