@@ -18,6 +18,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from memories.selectors.history.superseded import ENDED_ACTIONS
+from memories.selectors.looks import LOOKS_AT_MEMORY
 from memories.selectors.staff.attention import chains_of
 from memoryhub.db.statements import in_statements
 from tenants.audit.faults import fault_words
@@ -30,7 +31,7 @@ MOST_LISTED = 500
 # Title, and the actions of the section; `*` matches any verb.
 _SECTIONS: tuple[tuple[str | Promise, tuple[str, ...]], ...] = (
     (gettext_lazy("Supersessions"), ENDED_ACTIONS),
-    (gettext_lazy("Looks at memories"), ("memory.read", "memory.asked", "review.read")),
+    (gettext_lazy("Looks at memories"), LOOKS_AT_MEMORY),
     (gettext_lazy("Events of the audit log opened"), ("audit.read",)),
     (gettext_lazy("Exports"), ("memory.exported", "chain.exported", "audit.exported", "export.*")),
     (

@@ -22,7 +22,8 @@ from tenants.models import AuditEvent, Membership
 from tenants.principal import ActorKind, Principal, Right, Role
 
 # The events of staff who saw something of the memory, or took it along.
-LOOKS = ("memory.read", "memory.asked", "review.read", "audit.read", "memory.exported", "chain.exported")
+LOOKS_AT_MEMORY = ("memory.read", "memory.asked", "review.read")
+LOOKS = (*LOOKS_AT_MEMORY, "audit.read", "memory.exported", "chain.exported")
 _LOOKING = (ActorKind.STAFF.value, ActorKind.KEY.value)
 _PAGES: Mapping[str, StrOrPromise] = {
     gettext_noop("inspector"): gettext_lazy("opened the list of your memories"),

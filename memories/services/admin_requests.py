@@ -16,6 +16,7 @@ from memories.errors import InvalidInput, NotFound
 from memories.hygiene.sensitivity.detecting import holds_secrets
 from memories.hygiene.text import clean_text
 from memories.models import ReviewItem
+from memories.selectors.looks import LOOKS_AT_MEMORY
 from memories.services.policies import administrator
 from memories.services.reviews.queue import AUDIT_KIND, subject
 from tenants.audit.chain import EventDraft, owner_chain, record_tenant_event
@@ -73,8 +74,7 @@ def _belongs(by: Principal | Actor, tenant_id: UUID) -> bool:
 # Audit actions of staff access. These events change no memory.
 MEMORY_READ = "memory.read"
 MEMORY_ASKED = "memory.asked"
-LOOKS = (MEMORY_READ, MEMORY_ASKED, "review.read")
-READINGS = (*LOOKS, EVENT_READ)
+READINGS = (*LOOKS_AT_MEMORY, EVENT_READ)
 # Automatic refreshes of a page within this time belong to the same read event.
 _ONE_LOOK = timedelta(minutes=5)
 

@@ -26,10 +26,10 @@ from memories.metrics.charting import FRAME, USUAL_SPAN, Chart, Span, Value, cha
 from memories.metrics.definitions import INDEX_LAG, INDEX_WAITING, Metric, Severity, Unit
 from memories.metrics.measuring import REPLACED
 from memories.metrics.sampling import Sampling, last_look
+from memories.selectors.looks import LOOKS_AT_MEMORY
 from memories.selectors.staff import attention
 from memories.selectors.staff.attention import Tenants, events_by_day
 from memories.selectors.staff.conversations import kept_by_day
-from memories.services.admin_requests import LOOKS
 from memories.staff.checklist import checklist_of
 from memories.staff.metrics import charts_of, drawn_of
 from memories.types import Kind
@@ -96,7 +96,7 @@ def figures_of(scope: TenantScope, now: datetime) -> list[Figure]:
     # The URL of the list has minute precision, and the list must match the count.
     since = now.replace(second=0, microsecond=0) - WEEK
     return [
-        _from_audit_log(_("Looks at memories"), scope, LOOKS, since, of_members=True),
+        _from_audit_log(_("Looks at memories"), scope, LOOKS_AT_MEMORY, since, of_members=True),
         _from_audit_log(_("Exports made"), scope, EXPORTS, since),
         Figure(_("Members erased"), _number(attention.erasures_done(tenants, since)), _list("memories_erasurerequest")),
         Figure(_("Legal holds in force"), _number(attention.holds_in_force(tenants)), _list("memories_legalhold")),
