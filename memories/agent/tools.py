@@ -21,6 +21,7 @@ from memories.agent.tool_schemas import (
     SEARCH_SESSION,
     UNDO,
     WRITE,
+    Arguments,
     BadArguments,
     FinishTaskArguments,
     ForgetArguments,
@@ -205,21 +206,25 @@ class Toolbox:
         if reason := self._not_offered(name):
             return failed(reason)
         try:
-            match checked(name, arguments if name == WRITE else self.screen.arguments(arguments)):
-                case RecallArguments() as wanted:
-                    return self._recall(wanted)
-                case WriteArguments() as wanted:
-                    return self._write(wanted)
-                case RetireArguments() as wanted:
-                    return self._retire(wanted)
-                case ForgetArguments() | UndoArguments() as wanted:
-                    return self._forget(wanted) if isinstance(wanted, ForgetArguments) else self._undo(wanted)
-                case wanted:
-                    return self._run_task(wanted)
+            return self._run(checked(name, arguments if name == WRITE else self.screen.arguments(arguments)))
         except SearchForbidden as error:
             return closed(str(error))
         except (BadArguments, MemoriesError, TenantsError) as error:
             return failed(refusal(error) if isinstance(error, Blocked) else self.screen.said(str(error)).text)
+
+    def _run(self, wanted: Arguments) -> ToolAnswer:
+        match wanted:
+            case RecallArguments():
+                return self._recall(wanted)
+            case WriteArguments():
+                return self._write(wanted)
+            case RetireArguments():
+                return self._retire(wanted)
+            case ForgetArguments():
+                return self._forget(wanted)
+            case UndoArguments():
+                return self._undo(wanted)
+        return self._run_task(wanted)
 
     def _not_offered(self, name: str) -> str:
         """Why the model may not call a tool here; empty if it may."""

@@ -131,16 +131,15 @@ def _confirmed(asked: SlotQuestion, facts: Sequence[Fact], known: Knowledge) -> 
     """
     words = content_words(asked.value)
     generic = P["generic"].match(asked.value)
-    avoided: list[Fact] = []
+    allergens: list[Fact] = []
     if asked.slot == "diet" and not P["diet"].match(asked.value):  # what somebody is allergic to they do not eat
-        allergies = known.answering(SlotQuestion("allergies", asked.who))
-        avoided = [fact for fact in allergies if P["avoided"].match(fact.text) and words & content_words(fact.text)]
+        allergens = [fact for fact in _allergies(known, asked.who) if words & content_words(fact.text)]
     naming = [fact for fact in facts if words & content_words(fact.text)] or ([*facts] if generic else [])
-    naming = list(dict.fromkeys((*avoided, *naming)))
+    naming = list(dict.fromkeys((*allergens, *naming)))
     # "Not allergic to latex" says nothing of other allergies.
     if naming := [fact for fact in naming if not (generic and fact.text.startswith("Not "))]:
         known.cite(*naming[:_A_FEW])
-        verdict = "no" if avoided or _denies(naming[0].text, asked.value) else "yes"
+        verdict = "no" if allergens or _denies(naming[0].text, asked.value) else "yes"
         return sentence(f"{verdict}: {joined(second_person(fact.text) for fact in naming[:_A_FEW])}")
     ended = () if facts else known.answering(SlotQuestion(asked.slot, asked.who, past=True))
     if ended := [fact for fact in ended if asked.slot == "spouse" or words & content_words(fact.text)]:
@@ -154,8 +153,11 @@ def _confirmed(asked: SlotQuestion, facts: Sequence[Fact], known: Knowledge) -> 
 
 def avoided(question: str, known: Knowledge) -> list[Fact]:
     """Return the owner's allergies to something that a question names."""
-    allergies = [fact for fact in known.answering(SlotQuestion("allergies")) if P["avoided"].match(fact.text)]
-    return [fact for fact in allergies if content_words(value_of(fact.text)) & content_words(question)]
+    return [fact for fact in _allergies(known) if content_words(value_of(fact.text)) & content_words(question)]
+
+
+def _allergies(known: Knowledge, who: str = "") -> list[Fact]:
+    return [fact for fact in known.answering(SlotQuestion("allergies", who)) if P["avoided"].match(fact.text)]
 
 
 def _denies(text: str, value: str) -> bool:

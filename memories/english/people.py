@@ -42,7 +42,7 @@ def names_in(sentence: str) -> Iterator[Statement]:
             continue  # nobody's, or somebody else's, relative or pet
         what = (match["what"] or match["mine"]).lower()
         what = _CALLED.get(what) or (what.removesuffix("s") if match["mine"] else what)
-        names = [name for name in re.findall(NAME, match["names"]) if is_name(name)]
+        names = _names(match)
         yield from (replace(name_of(what, name, "is called"), key="") for name in names)
         if names and (born := P["born_on"].match(sentence[match.end() :])):
             yield Statement(f"{names[-1]} was born on {born['date']}", f"{slug(names[-1])}_date_of_birth", "family")
@@ -51,9 +51,8 @@ def names_in(sentence: str) -> Iterator[Statement]:
 
 def _also_named(sentence: str, place: int, link: str) -> Iterator[Statement]:
     """Yield the names of further relatives and pets in the list that goes on at `place`: "… and a son called Max"."""
-    while match := P["also_named"].match(sentence, place):
-        what, place = match["what"].lower(), match.end()
-        names = [name for name in re.findall(NAME, match["names"]) if is_name(name)]
+    for match in _also(sentence, place):
+        what, names = match["what"].lower(), _names(match)
         named = [name_of(_CALLED.get(what, what), name, link) for name in names]
         yield from named if link == "is" else (replace(each, key="") for each in named)
         if names and match["age"]:
@@ -62,9 +61,17 @@ def _also_named(sentence: str, place: int, link: str) -> Iterator[Statement]:
 
 def also_listed(text: str, place: int) -> Iterator[str]:
     """Yield the further parts of a list of relatives and pets, in their words: "a daughter named Tara"."""
+    yield from (text[match.start("part") : match.end()] for match in _also(text, place))
+
+
+def _also(text: str, place: int) -> Iterator[re.Match[str]]:
     while match := P["also_named"].match(text, place):
-        yield text[match.start("part") : match.end()]
+        yield match
         place = match.end()
+
+
+def _names(match: re.Match[str]) -> list[str]:
+    return [name for name in re.findall(NAME, match["names"]) if is_name(name)]
 
 
 def _age_of(name: str, years: str) -> Statement:

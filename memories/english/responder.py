@@ -317,7 +317,7 @@ class Responder:
         if message.forget is not None and not any(each.tool == FORGET for each in changed):
             parts.append(self._not_forgotten(message.forget, recalled))
         if any(each.result.get("closed") for each in done):
-            parts.append(reply("closed").removesuffix("" if self._stores else " What you said is kept."))
+            parts.append(f"{reply('closed')} {reply('kept')}" if self._stores else reply("closed"))
         else:
             self._answered_from = known = self._look() if changed and message.questions else self._known
             parts += [
