@@ -15,7 +15,7 @@ from django.core.management import call_command  # noqa: E402 - after the set-up
 from rich.console import Console  # noqa: E402
 from rich.progress import Progress  # noqa: E402
 
-from benchmarks.crowd import crowd  # noqa: E402
+from benchmarks.crowd import WARM_UP, crowd  # noqa: E402
 from benchmarks.measures import (  # noqa: E402
     Rate,
     ReadFloor,
@@ -37,7 +37,6 @@ from memories.services.sessions.episodes import remember_episode  # noqa: E402
 from memories.services.sessions.sessions import start_session  # noqa: E402
 from tenants.principal import Principal  # noqa: E402
 
-WARM_UP = 10
 TAIL = 20
 
 

@@ -30,6 +30,16 @@ def left(model: type[Fact | Episode | Playbook]) -> set[str]:
     return set(model.objects.values_list("text", flat=True))
 
 
+def forget_recalled(principal: Principal, fact: str, *asked: str) -> None:
+    """Forget a fact, with its sources, that messages recalled."""
+    outcome = remember_fact(principal, text=fact)
+    for text in asked:
+        turn = begin_turn(principal, text=text)
+        add_tool_result(principal, session_id=turn.session_id, turn=1, tool_call_id="1", written=[outcome])
+    Mention.objects.update(relation=Relation.RECALLED)
+    forget(principal, kind=Kind.SEMANTIC, memory_id=outcome.memory_id, sources=True)
+
+
 def test_the_same_wording_goes_whenever_it_was_believed_and_without_sources_nothing_said(principal: Principal) -> None:
     words = [said(principal, "I live in Bath")]
     for city in ("Bath", "Oslo", "Bath"):
@@ -62,22 +72,12 @@ def test_what_was_learned_from_nothing_else_goes_if_it_repeats_it(principal: Pri
 
 
 def test_a_question_about_it_goes_and_a_statement_that_merely_recalled_it_stays(principal: Principal) -> None:
-    fact = remember_fact(principal, text="Lives in Bath")
-    for text in ("Do I live in Bath?", "The Bath rugby team won"):
-        turn = begin_turn(principal, text=text)
-        add_tool_result(principal, session_id=turn.session_id, turn=1, tool_call_id="1", written=[fact])
-    Mention.objects.update(relation=Relation.RECALLED)
-    forget(principal, kind=Kind.SEMANTIC, memory_id=fact.memory_id, sources=True)
+    forget_recalled(principal, "Lives in Bath", "Do I live in Bath?", "The Bath rugby team won")
     assert left(Episode) == {"The Bath rugby team won"}
 
 
 def test_a_question_that_shares_a_mere_adjective_with_it_stays(principal: Principal) -> None:
-    fact = remember_fact(principal, text="Drives an old blue Volvo")
-    for text in ("How old is Emil?", "How old is my Volvo?"):
-        turn = begin_turn(principal, text=text)
-        add_tool_result(principal, session_id=turn.session_id, turn=1, tool_call_id="1", written=[fact])
-    Mention.objects.update(relation=Relation.RECALLED)
-    forget(principal, kind=Kind.SEMANTIC, memory_id=fact.memory_id, sources=True)
+    forget_recalled(principal, "Drives an old blue Volvo", "How old is Emil?", "How old is my Volvo?")
     assert left(Episode) == {"How old is Emil?"}
 
 
@@ -95,9 +95,5 @@ def test_the_same_wording_of_others_stays(principal: Principal, stranger: Princi
 def test_what_says_that_it_is_over_goes_though_nothing_took_its_place(
     principal: Principal, text: str, goes: bool
 ) -> None:
-    fact = remember_fact(principal, text="Lives in Bath")
-    turn = begin_turn(principal, text=text)
-    add_tool_result(principal, session_id=turn.session_id, turn=1, tool_call_id="1", written=[fact])
-    Mention.objects.update(relation=Relation.RECALLED)
-    forget(principal, kind=Kind.SEMANTIC, memory_id=fact.memory_id, sources=True)
+    forget_recalled(principal, "Lives in Bath", text)
     assert (left(Episode) == set()) is goes
